@@ -1,0 +1,144 @@
+"""Where compiled kernels are kept, and how they are compiled before any process starts.
+
+Numba keys its cache by the time stamp of the one file that holds a function: change a callee or a constant in another
+module and it goes on serving the old machine code. Tickwire therefore gives every kernel module a cache folder of its
+own, named by a hash of that module and of every tickwire module it imports, directly or not.
+
+I1  Two modules share a cache folder only if their whole import closure is byte-identical.
+I2  Where no cache folder can be written, kernels are compiled in memory: slower to start, never an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import llvmlite
+import numba
+import numpy as np
+
+from tickwire.errors import ConfigError
+
+CompileProgress = Callable[[int, int, str], None]
+"""Called with (modules done, modules in all, name of the module that comes next)."""
+
+_ROOTS = ("tickwire", "tickwire_ingest", "tickwire_features", "tickwire_inference", "tickwire_router")
+_TOOLCHAIN = f"{numba.__version__}/{llvmlite.__version__}/{np.__version__}"
+
+
+def cache_root() -> Path:
+    """Return the folder that holds all kernel caches: `$TICKWIRE_KERNEL_CACHE` or one in the user's cache folder."""
+    configured = os.environ.get("TICKWIRE_KERNEL_CACHE")
+    if configured:
+        return Path(configured)
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "tickwire" / "kernels"
+
+
+def cache_folder(module_name: str) -> Path:
+    """Return the cache folder of one kernel module, named by the hash of its import closure (I1)."""
+    digest = hashlib.sha256(_TOOLCHAIN.encode())
+    for name in sorted(import_closure(module_name)):
+        path = _source_path(name)
+        if path is not None:
+            digest.update(name.encode() + b"\0" + path.read_bytes())
+    return cache_root() / digest.hexdigest()[:16]
+
+
+def cache_for(module_name: str) -> Path | None:
+    """Return the writable cache folder of a kernel module, None where kernels are not cached (I2).
+
+    Kernels outside the distribution (tests, benchmarks, a strategy's own) are not cached: their closure is not known.
+    """
+    if not _ours(module_name):
+        return None
+    folder = cache_folder(module_name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def import_closure(module_name: str) -> frozenset[str]:
+    """Return the tickwire modules that `module_name` imports, directly or not, itself included."""
+    seen: set[str] = set()
+    todo = [module_name]
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        todo.extend(_imports(name) - seen)
+    return frozenset(seen)
+
+
+def compile_kernels(modules: tuple[str, ...], progress: CompileProgress | None = None) -> None:
+    """Import each kernel module; explicit signatures make the import compile it or load it from the cache.
+
+    Args:
+        modules: Dotted names of kernel modules.
+        progress: Told before each module and once at the end.
+
+    Raises:
+        ConfigError: A module does not exist.
+    """
+    for done, name in enumerate(modules):
+        if progress is not None:
+            progress(done, len(modules), name)
+        _import(name)
+    if progress is not None:
+        progress(len(modules), len(modules), "")
+
+
+def _import(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"kernel module {name!r}: must be importable, was not found: {error}") from error
+
+
+@functools.cache
+def _source_path(name: str) -> Path | None:
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin)
+
+
+@functools.cache
+def _imports(name: str) -> frozenset[str]:
+    path = _source_path(name)
+    if path is None:
+        return frozenset()
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names if _ours(alias.name))
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0 and _ours(node.module):
+            found.add(node.module)
+            # `from package import submodule` names a module, `from module import name` does not.
+            for alias in node.names:
+                candidate = f"{node.module}.{alias.name}"
+                if _is_module(candidate):
+                    found.add(candidate)
+    return frozenset(found)
+
+
+def _is_module(name: str) -> bool:
+    parent = _source_path(name.rpartition(".")[0])
+    if parent is None or parent.name != "__init__.py":
+        return False
+    leaf = name.rpartition(".")[2]
+    return (parent.parent / f"{leaf}.py").exists() or (parent.parent / leaf / "__init__.py").exists()
+
+
+def _ours(name: str) -> bool:
+    return name.partition(".")[0] in _ROOTS

@@ -1,0 +1,26 @@
+"""The ring's compiled kernels: what hot threads of the services call."""
+
+from tickwire.ring.kernels.consumer import LAPPED, REATTACH, commit, poll
+from tickwire.ring.kernels.producer import BACK_PRESSURE, BATCH_TOO_LARGE, attaches, beat, publish, recover
+from tickwire.ring.kernels.state import LAST_LOST
+from tickwire.ring.kernels.waiting import OTHER, READY, STOPPED, TIMEOUT, wait, wait_or_word
+
+__all__ = [
+    "BACK_PRESSURE",
+    "BATCH_TOO_LARGE",
+    "LAPPED",
+    "LAST_LOST",
+    "OTHER",
+    "READY",
+    "REATTACH",
+    "STOPPED",
+    "TIMEOUT",
+    "attaches",
+    "beat",
+    "commit",
+    "poll",
+    "publish",
+    "recover",
+    "wait",
+    "wait_or_word",
+]
