@@ -63,7 +63,11 @@ class ModelRegistry:
 
     def _current(self, name: str) -> str:
         path = self._folder / name / CURRENT_FILE
-        version = _read(path, f"publish a version of model {name!r} or name one in the configuration").decode().strip()
+        version = (
+            _read(path, f"publish a version of model {name!r} or name one in the configuration")
+            .decode(errors="replace")
+            .strip()
+        )
         if not _PLAIN.fullmatch(version):
             raise EngineError(f"model file {path}: must hold the name of one version, holds {version!r}; write one")
         return version
