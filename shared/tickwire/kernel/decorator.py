@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
+from numba.core import config as numba_config
 
 from tickwire.kernel.cache import cache_for
 
-F = TypeVar("F", bound=Callable[..., Any])
+Kernel = Callable[..., Any]
+"""A compiled function. Its types are the signature's; a type checker sees any."""
 
 
-def kernel(signature: Any, **options: Any) -> Callable[[F], F]:
+def kernel(signature: Any, **options: Any) -> Callable[[Kernel], Kernel]:
     """Compile a function at import for one explicit signature, with the GIL released.
 
     Args:
@@ -20,18 +22,18 @@ def kernel(signature: Any, **options: Any) -> Callable[[F], F]:
         options: Further `numba.njit` options (`error_model`, `fastmath`, ...).
     """
 
-    def decorate(function: F) -> F:
+    def decorate(function: Kernel) -> Kernel:
         folder = cache_for(function.__module__)
         if folder is not None:
-            numba.config.CACHE_DIR = str(folder)
+            numba_config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
         options.setdefault("error_model", "numpy")
-        compiled: F = numba.njit(signature, nogil=True, cache=folder is not None, **options)(function)
+        compiled: Kernel = numba.njit(signature, nogil=True, cache=folder is not None, **options)(function)
         return compiled
 
     return decorate
 
 
-def inlined(function: F) -> F:
+def inlined(function: Kernel) -> Kernel:
     """Compile a function without a signature of its own, into each kernel that calls it."""
-    compiled: F = numba.njit(nogil=True, inline="never", error_model="numpy")(function)
+    compiled: Kernel = numba.njit(nogil=True, inline="never", error_model="numpy")(function)
     return compiled

@@ -1,7 +1,7 @@
 """How records are laid out in slots: little-endian, explicit offsets, every 8-byte word aligned, hashed.
 
-A record dtype describes a whole ring slot. Its first two words belong to the ring: `sequence` (in shared memory the slot
-stamp, in a polled record the ring sequence) and `publish_mono_ns`. A producer fills everything behind them.
+A record dtype describes a whole ring slot. Its first two words belong to the ring: `sequence` (in shared memory the
+slot stamp, in a polled record the ring sequence) and `publish_mono_ns`. A producer fills everything behind them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def slot_dtype(slot_bytes: int, fields: Sequence[FieldSpec]) -> np.dtype[np.void
     specs: list[Any] = [("sequence", "<u8"), ("publish_mono_ns", "<i8"), *fields]
     packed = np.dtype(specs)
     for name in packed.names or ():
-        field, offset = (packed.fields or {})[name][:2]
+        assert packed.fields is not None
+        field, offset = packed.fields[name][:2]
         unit = min(field.base.itemsize, 8) if field.base.kind != "S" else 8
         if offset % unit:
             raise ValueError(f"field {name!r}: must be aligned to {unit} bytes, is at offset {offset}")
@@ -50,7 +51,7 @@ def slot_dtype(slot_bytes: int, fields: Sequence[FieldSpec]) -> np.dtype[np.void
 
 
 def schema_hash(dtype: np.dtype[np.void], *extra: str) -> int:
-    """Return the 64-bit hash of a record layout (names, types, offsets, version) and of what else both ends must share."""
+    """Return the 64-bit hash of a record layout (names, types, offsets, version) and of what else must agree."""
     text = repr((RECORD_VERSION, dtype.descr, extra))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 

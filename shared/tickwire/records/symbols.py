@@ -27,7 +27,10 @@ class Instrument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         """Check the increments and the lengths of the names."""
-        for field, value in (("price_increment", self.price_increment), ("quantity_increment", self.quantity_increment)):
+        for field, value in (
+            ("price_increment", self.price_increment),
+            ("quantity_increment", self.quantity_increment),
+        ):
             try:
                 increment = Decimal(value)
             except InvalidOperation:

@@ -15,8 +15,8 @@ _SLICE_S = 0.25
 class AsyncConsumer:
     """Iterates over a consumer's batches: `async for batch in AsyncConsumer(consumer)`.
 
-    Yields arrays of at least one record (a view valid until the next step) and `Lapped`. Ends when the ring's owner asks
-    consumers to stop, or after `close`. One loop at a time.
+    Yields arrays of at least one record (a view valid until the next step) and `Lapped`. Ends when the ring's owner
+    asks consumers to stop, or after `close`. One loop at a time.
     """
 
     def __init__(self, consumer: Consumer, limit: int = 1024) -> None:

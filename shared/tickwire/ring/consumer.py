@@ -153,7 +153,7 @@ class Consumer:
         return False
 
     def reattach(self, timeout_s: float = 30.0) -> None:
-        """Leave a replaced ring for the new one, at its oldest record; nothing of the old one is delivered any more (I7).
+        """Leave a replaced ring for the new one, at its oldest record; nothing of the old one is delivered (I7).
 
         No kernel may be running on `state`.
         """

@@ -27,8 +27,8 @@
     |        | name (UTF-8) at + 0x40                                        |
     +--------+---------------------------------------------------------------+
 
-A stamp is 0 while its slot is written, else the record's sequence + 1. Cache lines are 64 bytes and prefetched in pairs,
-hence the 128-byte spacing of words with different writers.
+A stamp is 0 while its slot is written, else the record's sequence + 1. Cache lines are 64 bytes and prefetched in
+pairs, hence the 128-byte spacing of words with different writers.
 """
 
 from __future__ import annotations

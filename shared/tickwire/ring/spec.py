@@ -47,7 +47,9 @@ class RingSpec:
                 f"was {self.slot_bytes}"
             )
         if not 0 < self.max_consumers <= MAX_CONSUMERS:
-            raise ValueError(f"ring {self.name!r}: max_consumers must be 1 to {MAX_CONSUMERS}, was {self.max_consumers}")
+            raise ValueError(
+                f"ring {self.name!r}: max_consumers must be 1 to {MAX_CONSUMERS}, was {self.max_consumers}"
+            )
         if not 0 <= self.first_sequence < 2**63:
             raise ValueError(f"ring {self.name!r}: first_sequence must be below 2^63, was {self.first_sequence}")
 

@@ -46,7 +46,7 @@ def _load(order: str, bits: int) -> Callable[..., Any]:
 
         return result(types.uint64), generate
 
-    return intrinsic(build)  # type: ignore[no-any-return]
+    return intrinsic(build)
 
 
 def _store(order: str, bits: int) -> Callable[..., Any]:
@@ -60,7 +60,7 @@ def _store(order: str, bits: int) -> Callable[..., Any]:
 
         return types.void(types.uint64, value_type), generate
 
-    return intrinsic(build)  # type: ignore[no-any-return]
+    return intrinsic(build)
 
 
 def _fence(order: str) -> Callable[..., Any]:
@@ -71,7 +71,7 @@ def _fence(order: str) -> Callable[..., Any]:
 
         return types.void(), generate
 
-    return intrinsic(build)  # type: ignore[no-any-return]
+    return intrinsic(build)
 
 
 load_acquire = _load("acquire", 64)
@@ -128,7 +128,7 @@ def _clock(clock_id: int) -> Callable[..., Any]:
 
         return types.int64(), generate
 
-    return intrinsic(build)  # type: ignore[no-any-return]
+    return intrinsic(build)
 
 
 monotonic_ns = _clock(_CLOCK_MONOTONIC)
@@ -190,9 +190,7 @@ def futex_wait_two(
         slot = cgutils.alloca_once(builder, ir.ArrayType(_I64, 2))
         deadline = _store_timespec(builder, slot, args[4])
         address = builder.ptrtoint(words, _I64)
-        result = _syscall(
-            builder, _SYS_FUTEX_WAITV, [address, _I64(2), _I64(0), deadline, _I64(_CLOCK_MONOTONIC)]
-        )
+        result = _syscall(builder, _SYS_FUTEX_WAITV, [address, _I64(2), _I64(0), deadline, _I64(_CLOCK_MONOTONIC)])
         location = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(_I32.as_pointer(), []), "__errno_location"
         )

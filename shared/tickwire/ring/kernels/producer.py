@@ -1,7 +1,7 @@
 """The producer's side of the protocol.
 
-I1  Write: stamp = 0; release fence; payload in relaxed 8-byte words; stamp = sequence + 1 (release); `published` (release)
-    once a batch.
+I1  Write: stamp = 0; release fence; payload in relaxed 8-byte words; stamp = sequence + 1 (release); `published`
+    (release) once a batch.
 I3  No slot is invalidated while `published <= sequence - capacity`; hence a batch is at most capacity / 2.
 I5  Lossless: a claim that does not fit is refused as a value. A consumer is evicted only when a claim has been refused
     for `stall_timeout` without a break.
@@ -77,7 +77,7 @@ def gate_of(p, evict_before):
         entry = p[P_CONTROL] + uint64(ENTRIES_AT + ENTRY_BYTES * i)
         flag = p[P_DATA] + uint64(EVICTED_AT + ENTRY_BYTES * i)
         state = load_acquire_32(entry + uint64(STATE))
-        if state == FREE or state == OBSERVER:
+        if state in (FREE, OBSERVER):
             continue
         # SYNC cursor: all slots below it have been read; they may be overwritten.
         cursor = load_acquire(entry + uint64(CURSOR))
