@@ -1,0 +1,140 @@
+"""What inference counts and measures, and where each value stands in the kernels' arrays.
+
+The scheduler thread writes everything but `engine_turn_mono_ns`, which is the engine thread's.
+requests = conflated + predictions + expired + failed_* + withdrawn + those that wait or are in flight.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tickwire.records import FlushReason
+from tickwire.runtime import HISTOGRAM_WORDS, StatsSpec
+from tickwire_inference.layouts import MAX_BATCH
+
+_BATCH_SIZES = tuple(f"batch_size_{size}" for size in range(1, MAX_BATCH + 1))
+_FLUSH_REASONS = tuple(f"flush_{reason.name.lower()}" for reason in FlushReason if reason is not FlushReason.NONE)
+
+INFERENCE_STATS = StatsSpec(
+    counters=(
+        "rows",  # rows taken from the ring
+        "rows_known",  # of these: already copied from the windows store
+        "rows_not_finite",  # of these: with a NaN or an infinity
+        "lost_rows",  # overwritten on the ring before they were read; the windows store repaired it
+        "repairs",  # of all windows from the store
+        "requests",
+        "conflated",  # requests that a newer row of the symbol replaced
+        "predictions",
+        "late",  # of these: finished after their deadline
+        "expired",
+        "failed_input",  # the newest row is not finite
+        "failed_output",  # the output is not finite
+        "failed_overrun",  # the window was overwritten while it was gathered
+        "failed_engine",  # the engine raised
+        "failed_batches",  # batches in which the engine raised
+        "withdrawn",  # requests whose book became void
+        "invalidated",  # INVALIDATED answers, with and without a request
+        "barriers",
+        "back_pressure",  # times the predictions ring began to refuse
+        "batches",
+        *_BATCH_SIZES,
+        *_FLUSH_REASONS,
+    ),
+    gauges=(
+        "engine_alive",  # 1: the last batch ran, 0: the engine raised
+        "scheduler_turn_mono_ns",  # last turn of the scheduler's loop
+        "engine_turn_mono_ns",  # last turn of the engine thread's loop
+        "window_rows",  # T of the model
+    ),
+    histograms=(
+        "queue_wait",  # row published to batch closed
+        "engine",  # engine took the batch to engine done
+        "row_to_prediction",  # row published to prediction on its way out
+    ),
+    per_symbol=("rows", "window_rows", "requests", "predictions", "expired", "failed", "invalidated"),
+)
+"""All of it, by name; per symbol, `window_rows` is how many rows of an unbroken valid run are here."""
+
+ROWS = INFERENCE_STATS.counter("rows")
+ROWS_KNOWN = INFERENCE_STATS.counter("rows_known")
+ROWS_NOT_FINITE = INFERENCE_STATS.counter("rows_not_finite")
+LOST_ROWS = INFERENCE_STATS.counter("lost_rows")
+REPAIRS = INFERENCE_STATS.counter("repairs")
+REQUESTS = INFERENCE_STATS.counter("requests")
+CONFLATED = INFERENCE_STATS.counter("conflated")
+PREDICTIONS = INFERENCE_STATS.counter("predictions")
+LATE = INFERENCE_STATS.counter("late")
+EXPIRED = INFERENCE_STATS.counter("expired")
+FAILED_INPUT = INFERENCE_STATS.counter("failed_input")
+FAILED_OUTPUT = INFERENCE_STATS.counter("failed_output")
+FAILED_OVERRUN = INFERENCE_STATS.counter("failed_overrun")
+FAILED_ENGINE = INFERENCE_STATS.counter("failed_engine")
+FAILED_BATCHES = INFERENCE_STATS.counter("failed_batches")
+WITHDRAWN = INFERENCE_STATS.counter("withdrawn")
+INVALIDATED = INFERENCE_STATS.counter("invalidated")
+BARRIERS = INFERENCE_STATS.counter("barriers")
+BACK_PRESSURE_COUNT = INFERENCE_STATS.counter("back_pressure")
+BATCHES = INFERENCE_STATS.counter("batches")
+FIRST_BATCH_SIZE = INFERENCE_STATS.counter(_BATCH_SIZES[0])
+FIRST_FLUSH_REASON = INFERENCE_STATS.counter(_FLUSH_REASONS[0])
+
+ENGINE_ALIVE = INFERENCE_STATS.gauge("engine_alive")
+SCHEDULER_TURN_MONO_NS = INFERENCE_STATS.gauge("scheduler_turn_mono_ns")
+ENGINE_TURN_MONO_NS = INFERENCE_STATS.gauge("engine_turn_mono_ns")
+WINDOW_ROWS_GAUGE = INFERENCE_STATS.gauge("window_rows")
+
+QUEUE_WAIT_NS = INFERENCE_STATS.histogram("queue_wait")
+ENGINE_NS = INFERENCE_STATS.histogram("engine")
+ROW_TO_PREDICTION_NS = INFERENCE_STATS.histogram("row_to_prediction")
+
+SYMBOL_ROWS = INFERENCE_STATS.symbol_value("rows")
+SYMBOL_WINDOW_ROWS = INFERENCE_STATS.symbol_value("window_rows")
+SYMBOL_REQUESTS = INFERENCE_STATS.symbol_value("requests")
+SYMBOL_PREDICTIONS = INFERENCE_STATS.symbol_value("predictions")
+SYMBOL_EXPIRED = INFERENCE_STATS.symbol_value("expired")
+SYMBOL_FAILED = INFERENCE_STATS.symbol_value("failed")
+SYMBOL_INVALIDATED = INFERENCE_STATS.symbol_value("invalidated")
+
+
+class StatsArrays(NamedTuple):
+    """The arrays behind a `Stats`, as kernels take them."""
+
+    counters: npt.NDArray[np.uint64]
+    gauges: npt.NDArray[np.uint64]
+    histograms: npt.NDArray[np.uint64]
+    per_symbol: npt.NDArray[np.uint64]
+
+
+def private_stats(n_symbols: int) -> StatsArrays:
+    """Return statistics in memory of this process alone, for a scheduler without a service around it."""
+    spec = INFERENCE_STATS
+    return StatsArrays(
+        np.zeros(len(spec.counters), np.uint64),
+        np.zeros(len(spec.gauges), np.uint64),
+        np.zeros((len(spec.histograms), HISTOGRAM_WORDS), np.uint64),
+        np.zeros((n_symbols, len(spec.per_symbol)), np.uint64),
+    )
+
+
+def silence_reason(rows: int, usable_rows: int, window_rows: int, requests: int, predictions: int) -> str | None:
+    """Return why a symbol has no prediction, None if it has one.
+
+    Args:
+        rows: Rows that arrived.
+        usable_rows: Rows of the newest unbroken valid run.
+        window_rows: T of the model.
+        requests: Requests made.
+        predictions: Predictions made.
+    """
+    if predictions:
+        return None
+    if not rows:
+        return "no rows"
+    if requests:
+        return "no request was answered in time or without a failure"
+    if usable_rows < window_rows:
+        return f"{usable_rows} of {window_rows} rows"
+    return "not trading"
