@@ -1,0 +1,1 @@
+"""The compiled kernels of features: live, in replay and for training alike."""
