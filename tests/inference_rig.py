@@ -12,6 +12,7 @@ import numpy as np
 from tickwire.records import N_FEATURES, PREDICTION, ROW, EngineKind, PredictionKind, RowKind
 from tickwire.ring import Consumer, Lapped, Producer, Start
 from tickwire.topology import PREDICTIONS, ROWS
+from tickwire.windows import WindowReader, WindowWriter
 from tickwire_inference.engine_thread import EngineThread
 from tickwire_inference.kernels.desk import new_desk
 from tickwire_inference.layouts import BUCKETS, MAX_BATCH, N_OUTPUTS
@@ -84,12 +85,12 @@ class Rig:
         budget_ms: float = 10_000.0,
         handicaps_ns: list[int] | None = None,
         closed_loop: bool = False,
-        repair: Callable[[Any], None] = lambda _desk: None,
     ) -> None:
         self.engine = engine
         self.n_symbols = n_symbols
         self.stats = private_stats(n_symbols)
         self.log = SilentLog()
+        self.store = WindowWriter.attach(prefix, n_symbols)
         self.row_producer = Producer.attach(prefix, ROWS)
         self.row_consumer = Consumer.attach(prefix, ROWS, name="inference", start=Start.HEAD)
         self.prediction_producer = Producer.attach(prefix, PREDICTIONS, stall_timeout_ms=60_000)
@@ -101,7 +102,9 @@ class Rig:
             closed_loop,
             self.stats,
         )
-        self.scheduler = Scheduler(self.desk, self.row_consumer, self.prediction_producer, lambda: repair(self.desk))
+        self.scheduler = Scheduler(
+            self.desk, self.row_consumer, self.prediction_producer, lambda: WindowReader.attach(prefix)
+        )
         self.scheduler.serve_with(engine, engine.warm_up())
         self._stop = np.zeros(1, np.uint64)
         engine_thread = EngineThread(self.desk, engine, self.log)
@@ -124,8 +127,10 @@ class Rig:
         for thread in self._threads:
             thread.join(WATCHDOG_S)
             assert not thread.is_alive()
+        self.scheduler.close()
         for end in (self.row_consumer, self.row_producer, self.prediction_consumer, self.prediction_producer):
             end.close()
+        self.store.close()
 
     def row(self, symbol: int, features: Any = (0.2, 0.3, 0.5), *, trading: int = 1) -> np.ndarray:
         """The symbol's next row, its first features given and the others 0."""
@@ -143,7 +148,10 @@ class Rig:
         return row
 
     def publish(self, *rows: np.ndarray) -> None:
-        """Publish rows as one batch."""
+        """Write rows to the store and publish them as one batch, as features does."""
+        for (row,) in rows:
+            if row["kind"] == RowKind.ROW:
+                assert self.store.write(int(row["symbol_id"]), row["features"]) == row["row_sequence"]
         assert self.row_producer.publish(np.concatenate(rows)) == len(rows)
 
     def fill(self, *symbols: int) -> None:
@@ -154,7 +162,7 @@ class Rig:
 
     def invalidate(self, symbol: int) -> None:
         """Publish what features publishes when the symbol's book becomes void."""
-        self.valid_from[symbol] = self.sequences[symbol] + 1
+        self.valid_from[symbol] = self.store.invalidate(symbol)
         record = np.zeros(1, ROW)
         record["symbol_id"] = symbol
         record["kind"] = RowKind.INVALIDATED

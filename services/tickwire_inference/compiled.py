@@ -7,6 +7,7 @@ KERNEL_MODULES: tuple[str, ...] = (
     "tickwire_inference.kernels.windows",
     "tickwire_inference.kernels.slots",
     "tickwire_inference.kernels.answers",
+    "tickwire_inference.kernels.repair",
     "tickwire_inference.kernels.rows",
     "tickwire_inference.kernels.batches",
     "tickwire_inference.kernels.loop",

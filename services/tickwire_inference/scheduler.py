@@ -1,42 +1,47 @@
-"""The scheduler: the compiled loop with its desk and its two rings, as the body of a hot thread."""
+"""The scheduler: the compiled loop with its desk, its two rings and the windows store, as the body of a hot thread."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from tickwire.ring import Consumer, Producer
+from tickwire.ring.kernels.state import C_REATTACH
+from tickwire.windows import WindowReader
 from tickwire_inference.engines import HostEngine
 from tickwire_inference.kernels.desk import REQUESTED_DRAIN, Desk
 from tickwire_inference.kernels.flight import learn
 from tickwire_inference.kernels.loop import run
-from tickwire_inference.kernels.rows import REPAIR
+from tickwire_inference.kernels.repair import forget_all, repair_all
 from tickwire_inference.layouts import N_BUCKETS
 from tickwire_inference.stats import ENGINE_ALIVE, WINDOW_ROWS_GAUGE
+
+AttachStore = Callable[[], WindowReader]
 
 
 class Scheduler:
     """Owns the desk while its thread runs; the event loop may only ask it to drain."""
 
-    def __init__(self, desk: Desk, rows: Consumer, predictions: Producer, repair: Callable[[], None]) -> None:
-        """Put the parts together.
+    def __init__(self, desk: Desk, rows: Consumer, predictions: Producer, attach_store: AttachStore) -> None:
+        """Attach the store and copy the windows that it holds.
 
         Args:
             desk: Everything the loop works on.
-            rows: Consumer of the rows ring.
+            rows: Consumer of the rows ring, attached before this: rows behind its cursor are in the store already.
             predictions: Producer of the predictions ring.
-            repair: Copies all windows from the store into the desk; called in the scheduler's thread.
+            attach_store: Attaches the windows store, now and whenever it was replaced.
         """
         self._desk = desk
         self._rows = rows
         self._predictions = predictions
-        self._repair = repair
+        self._attach_store = attach_store
+        self._store = attach_store()
+        self._copy_windows()
 
     def serve_with(self, engine: HostEngine, run_times_ns: tuple[int, ...]) -> None:
         """Make predictions carry this engine's identity and start from its run times. Before the thread starts."""
         desk = self._desk
-        desk.model_words.view("u1")[:] = 0
-        label = engine.label.encode()
-        desk.model_words.view("u1")[: len(label)] = memoryview(label)
+        label = desk.model_words.view("S40")
+        label[0] = engine.label.encode()
         desk.loop["engine"] = int(engine.kind)
         desk.gauges[ENGINE_ALIVE] = 1
         desk.gauges[WINDOW_ROWS_GAUGE] = engine.window_rows
@@ -44,17 +49,23 @@ class Scheduler:
             learn(desk.runs_ns, desk.runs, desk.p99_ns, bucket, run_times_ns[bucket])
 
     def body(self, stop_address: int) -> int:
-        """Run the loop until it is stopped or must re-attach; repairs are dealt with here."""
-        while True:
-            left = int(run(self._desk, self._rows.state, self._predictions.state, stop_address))
-            if left != REPAIR:
-                return left
-            self._repair()
+        """Run the loop until it is stopped or must re-attach."""
+        return int(run(self._desk, self._rows.state, self._predictions.state, stop_address))
 
     def reattach(self) -> None:
-        """Go over to the new rows ring, with windows as the store holds them now."""
+        """Go over to the new rows ring and the windows as the store holds them now. In the scheduler's thread."""
         self._rows.reattach()
-        self._repair()
+        self._store.close()
+        self._store = self._attach_store()
+        forget_all(self._desk)
+        self._copy_windows()
+
+    def check_generation(self) -> bool:
+        """Say whether ring or store was replaced; the loop then leaves with REATTACH. Any thread."""
+        if self._store.replaced():
+            self._rows.state[C_REATTACH] = 1
+            return True
+        return self._rows.check_generation()
 
     def request_drain(self) -> None:
         """Ask for answers to everything that waits; no more rows are taken."""
@@ -64,3 +75,11 @@ class Scheduler:
     def drained(self) -> bool:
         """Whether everything is answered and published after `request_drain`."""
         return bool(self._desk.drained[0])
+
+    def close(self) -> None:
+        """Detach the store. After the thread has ended."""
+        self._store.close()
+
+    def _copy_windows(self) -> None:
+        self._desk.store[:] = self._store.state
+        repair_all(self._desk)

@@ -24,7 +24,7 @@ INFERENCE_STATS = StatsSpec(
         "rows_known",  # of these: already copied from the windows store
         "rows_not_finite",  # of these: with a NaN or an infinity
         "lost_rows",  # overwritten on the ring before they were read; the windows store repaired it
-        "repairs",  # of all windows from the store
+        "repairs",  # windows copied from the store
         "requests",
         "conflated",  # requests that a newer row of the symbol replaced
         "predictions",

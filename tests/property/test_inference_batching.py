@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from reference.batching import Batcher
 
+from reference.batching import Batcher
 from tickwire.records import FlushReason
 from tickwire_inference.kernels.decision import LAUNCH, NEVER_NS, decide, next_decision_ns
 from tickwire_inference.kernels.flight import begin_batch, end_batch

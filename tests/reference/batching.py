@@ -1,4 +1,4 @@
-"""The batching rules of inference once more, in plain Python and from the rules alone: what the kernels must agree with."""
+"""The batching rules of inference once more, in plain Python and from the rules alone."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from inference_rig import Rig, StubEngine, kinds
 
+from inference_rig import Rig, StubEngine, kinds
 from tickwire.records import EngineKind, FlushReason, PredictionKind
 from tickwire_inference.layouts import MAX_BATCH
 
@@ -43,7 +43,7 @@ def test_scheduler_full_window_answers_with_the_whole_trace(prefix):
 
 
 def test_scheduler_short_or_idle_window_makes_no_request(prefix):
-    """rows I1: no request before T rows of a valid book, none outside continuous trading."""
+    """Rows I1: no request before T rows of a valid book, none outside continuous trading."""
     with Rig(prefix, 2, StubEngine()) as rig:
         rig.fill(0)
         rig.invalidate(0)
@@ -98,7 +98,7 @@ def test_scheduler_deadline_passes_behind_a_running_batch_expires_at_once(prefix
 
 
 def test_scheduler_newer_row_of_a_waiting_symbol_replaces_the_request(prefix):
-    """queue I2: one answer for the newest row, which says how many it stands for."""
+    """Queue I2: one answer for the newest row, which says how many it stands for."""
     with Rig(prefix, 2, StubEngine()) as rig:
         rig.fill(0, 1)
         rig.engine.hold()
@@ -201,7 +201,7 @@ def test_scheduler_small_batch_after_a_big_one_holds_no_stale_rows(prefix):
 
 
 def test_scheduler_book_becomes_void_answers_invalidated_once(prefix):
-    """rows I2: a waiting request is answered INVALIDATED, a running one too; without a request one is sent all the same."""
+    """Rows I2: waiting and running requests are answered INVALIDATED; without a request one is sent too."""
     with Rig(prefix, 3, StubEngine()) as rig:
         rig.fill(0, 1, 2)
         rig.engine.hold()
@@ -241,7 +241,7 @@ def test_scheduler_barrier_comes_after_every_answer_before_it(prefix, closed_loo
 
 
 def test_scheduler_closed_loop_waits_for_the_barrier_and_never_expires(prefix):
-    """decision I4, queue I4: without a barrier nothing goes, however long ago the deadline was."""
+    """Decision I4, queue I4: without a barrier nothing goes, however long ago the deadline was."""
     with Rig(prefix, 1, StubEngine(), closed_loop=True, budget_ms=0.001) as rig:
         rig.fill(0)
         rig.publish(rig.row(0), rig.row(0))
@@ -272,7 +272,7 @@ def test_scheduler_drain_answers_all_and_takes_no_more_rows(prefix):
 
 
 def test_scheduler_predictions_refused_holds_batches_back_and_loses_nothing(prefix):
-    """answers I2: a router that does not read stops the batches; when it reads again every request is answered."""
+    """Answers I2: a router that does not read stops the batches; when it reads again every request is answered."""
     with Rig(prefix, 1, StubEngine()) as rig:
         capacity = rig.prediction_consumer.spec.capacity
         rig.fill(0)
@@ -280,7 +280,7 @@ def test_scheduler_predictions_refused_holds_batches_back_and_loses_nothing(pref
         while not rig.count("back_pressure"):
             rig.invalidate(0)
             published += 1
-            rig.wait_until(lambda: rig.count("invalidated") == published or rig.count("back_pressure") > 0)
+            rig.wait_until(lambda n=published: rig.count("invalidated") == n or rig.count("back_pressure") > 0)
         assert published > capacity
         batches = rig.count("batches")
         rig.fill(0)

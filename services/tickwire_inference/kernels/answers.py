@@ -1,6 +1,6 @@
 """Answers on their way out: every request leaves through here exactly once, in one outbox, in order.
 
-I1  The outbox always has room for an answer to everything that waits or is in flight, plus what one turn can add.
+I1  The outbox always has room for an answer for every symbol, to all that is in flight, and what one turn can add.
 I2  A refused batch of answers stays where it is and is offered again; nothing is launched meanwhile.
 """
 
@@ -88,11 +88,11 @@ def count_invalidated(d, symbol):
 
 @kernel(int64(DESK_TYPE))
 def post_all_invalidated(d):
-    """Answer everything that waits INVALIDATED: the rows that it asked for are gone; return how many."""
-    n = d.state[0].waiting
-    while d.state[0].waiting > 0:
-        symbol = d.order[d.state[0].waiting - 1]
-        invalidate_waiting(d, symbol)
+    """Answer INVALIDATED for every symbol, whether a request waits or not: the rows are gone; return how many."""
+    n = d.budget_ns.size
+    for symbol in range(n):
+        if not invalidate_waiting(d, symbol):
+            post(d, d.draft_words, symbol, _INVALIDATED)
         count_invalidated(d, symbol)
     return n
 
@@ -111,7 +111,7 @@ def post_expired(d, now_ns):
 @inlined
 def has_room(d):
     """Say whether rows may be taken without running out of places for their answers (I1)."""
-    return d.loop[0].outbox_end + d.state[0].waiting + OUTBOX_SPARE <= d.outbox.size
+    return d.loop[0].outbox_end + d.budget_ns.size + OUTBOX_SPARE <= d.outbox.size
 
 
 @kernel(int64(DESK_TYPE, uint64[::1]))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from numba import typeof
 
 from tickwire.records import N_FEATURES, PREDICTION, ROW, WINDOW_ROWS, as_words
+from tickwire.windows.kernels import MAX_READ_ROWS, W_WORDS
 from tickwire_inference.layouts import (
     BUCKETS,
     LOOP,
@@ -31,7 +32,7 @@ MODEL_WORDS = PREDICTION["model"].itemsize // 8
 """Words of a model label in a record."""
 
 OUTBOX_SPARE = 2 * POLL_ROWS + MAX_IN_FLIGHT * MAX_BATCH + 1
-"""Answers that one turn can make besides one for each waiting symbol."""
+"""Answers that one turn can make besides one for each symbol: at most two a polled row, the results, a barrier."""
 
 
 class Desk(NamedTuple):
@@ -51,7 +52,11 @@ class Desk(NamedTuple):
     bits: npt.NDArray[np.uint32]
     newest: npt.NDArray[np.uint64]
     held_from: npt.NDArray[np.uint64]
-    valid_from: npt.NDArray[np.uint64]  # of each symbol's book
+    valid_from: npt.NDArray[np.uint64]  # first row of each symbol's book that is not void, 0 = not known
+    # The windows store, and a window copied from it (kernels.repair).
+    store: npt.NDArray[np.uint64]
+    scratch: npt.NDArray[np.uint64]
+    span: npt.NDArray[np.uint64]
     # Polled rows; answers in the making by symbol, by slot, and on their way out. Each with its words.
     rows: npt.NDArray[Any]
     row_words: npt.NDArray[np.uint64]
@@ -100,7 +105,8 @@ def new_desk(
     rows = np.zeros(POLL_ROWS, ROW)
     drafts = np.zeros(n_symbols + 1, PREDICTION)  # the last one is for answers without a request
     batches = np.zeros(MAX_IN_FLIGHT * MAX_BATCH, PREDICTION)
-    outbox = np.zeros(n_symbols + 2 * OUTBOX_SPARE, PREDICTION)
+    drafts["symbol_id"][:n_symbols] = np.arange(n_symbols)
+    outbox = np.zeros(2 * (n_symbols + OUTBOX_SPARE), PREDICTION)
     return Desk(
         queue=new_queue(handicaps_ns),
         order=np.zeros(n_symbols, np.int64),
@@ -115,6 +121,9 @@ def new_desk(
         newest=np.zeros(n_symbols, np.uint64),
         held_from=np.zeros(n_symbols, np.uint64),
         valid_from=np.zeros(n_symbols, np.uint64),
+        store=np.zeros(W_WORDS, np.uint64),
+        scratch=np.zeros((MAX_READ_ROWS, N_FEATURES // 2), np.uint64),
+        span=np.zeros(2, np.uint64),
         rows=rows,
         row_words=as_words(rows),
         drafts=drafts,

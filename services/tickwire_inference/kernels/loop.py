@@ -4,7 +4,7 @@ One turn: results, rows, expiry, batches, answers; when none of them had anythin
 
 I1  It parks with a deadline: the next moment at which time alone changes something, 20 ms at most. It never spins
     longer than the wait strategy of its consumer says.
-I2  It leaves with REATTACH only when nothing is in flight and everything that waited has been answered INVALIDATED.
+I2  It leaves with REATTACH only when nothing is in flight and every symbol has been answered INVALIDATED.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tickwire_inference.kernels.answers import flush, has_room, post_all_invalid
 from tickwire_inference.kernels.batches import launch_batches, take_results
 from tickwire_inference.kernels.decision import next_decision_ns
 from tickwire_inference.kernels.desk import DESK_TYPE, REQUESTED_DRAIN
-from tickwire_inference.kernels.rows import REPAIR, pass_barrier_on, take_rows
+from tickwire_inference.kernels.rows import pass_barrier_on, take_rows
 from tickwire_inference.kernels.slots import word_address
 from tickwire_inference.kernels.windows import address_of
 from tickwire_inference.layouts import COMPLETED
@@ -58,7 +58,7 @@ def run(d, consumer, producer, stop_address):
         stop_address: Address of a process-local u64; not 0 ends the loop.
 
     Returns:
-        `STOPPED`, `REATTACH` (I2), or `REPAIR`: copy the windows from the store and call again.
+        `STOPPED` or `REATTACH` (I2).
     """
     loop = d.loop[0]
     leaving = False
@@ -68,8 +68,6 @@ def run(d, consumer, producer, stop_address):
         turned = take_results(d, now_ns)
         if not leaving:
             found = take_rows(d, consumer, now_ns)
-            if found == REPAIR:
-                return int64(REPAIR)
             if found == REATTACH:
                 leaving = True
                 loop.rows_at = 0  # what was polled belongs to the old ring

@@ -4,6 +4,7 @@ I1  A row asks for a prediction when the symbol trades and T rows that end with 
     book: row_sequence - max(valid_from, held_from) + 1 >= T.
 I2  Each INVALIDATED row is passed on as exactly one INVALIDATED answer: that of the waiting request if there is one.
 I3  A row that carries a later `valid_from` than is known stands for an INVALIDATED row that was lost.
+I4  Rows that are missing, because the ring was lapped, are copied from the windows store before anything else.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from tickwire_inference.kernels.answers import (
     fill_from_row,
     has_room,
     invalidate_waiting,
-    post,
     post_without_request,
 )
 from tickwire_inference.kernels.desk import DESK_TYPE, POLL_ROWS, REQUESTED_DRAIN
 from tickwire_inference.kernels.queue import submit, withdraw
+from tickwire_inference.kernels.repair import forget_window, repair_all, repair_window
 from tickwire_inference.kernels.windows import APPENDED_NOT_FINITE, HOLE, NOT_NEW, address_of, append
 from tickwire_inference.stats import (
     BARRIERS,
@@ -39,9 +40,6 @@ from tickwire_inference.stats import (
     SYMBOL_ROWS,
     SYMBOL_WINDOW_ROWS,
 )
-
-REPAIR = -3
-"""`take_rows`: rows are missing; copy the windows from the store, then go on."""
 
 _ROW_INVALIDATED = int(RowKind.INVALIDATED)
 _ROW_BARRIER = int(RowKind.BARRIER)
@@ -96,20 +94,24 @@ def _fail_request(d, symbol, at, now_ns):
     d.per_symbol[symbol, SYMBOL_FAILED] += uint64(1)
 
 
-@kernel(int64(DESK_TYPE, int64, int64))
+@kernel(void(DESK_TYPE, int64, int64))
 def take_row(d, at, now_ns):
-    """Deal with polled row `at`, which is not a barrier; return 0, or `HOLE` when rows before it are missing."""
+    """Deal with polled row `at`, which is not a barrier."""
     row = d.rows[at]
     symbol = int64(row.symbol_id)
     if row.kind == _ROW_INVALIDATED:
         d.valid_from[symbol] = max(d.valid_from[symbol], row.valid_from)
         d.per_symbol[symbol, SYMBOL_WINDOW_ROWS] = uint64(0)
         _invalidate(d, symbol, at, now_ns)
-        return 0
+        return
     usable_before = _usable_rows(d, symbol, row.row_sequence)
     stored = append(d.bits, d.newest, d.held_from, symbol, row.row_sequence, d.row_words, at)
     if stored == HOLE:
-        return HOLE
+        repair_window(d, symbol)
+        stored = append(d.bits, d.newest, d.held_from, symbol, row.row_sequence, d.row_words, at)
+    if stored == HOLE:
+        forget_window(d, symbol)
+        stored = append(d.bits, d.newest, d.held_from, symbol, row.row_sequence, d.row_words, at)
     d.counters[ROWS] += uint64(1)
     if row.valid_from > d.valid_from[symbol]:
         known = d.valid_from[symbol]
@@ -118,7 +120,7 @@ def take_row(d, at, now_ns):
             _invalidate(d, symbol, at, now_ns)
     if stored == NOT_NEW and row.row_sequence < d.newest[symbol]:
         d.counters[ROWS_KNOWN] += uint64(1)
-        return 0
+        return
     usable = _usable_rows(d, symbol, row.row_sequence)
     d.per_symbol[symbol, SYMBOL_ROWS] += uint64(1)
     d.per_symbol[symbol, SYMBOL_WINDOW_ROWS] = uint64(usable)
@@ -131,7 +133,6 @@ def take_row(d, at, now_ns):
             _fail_request(d, symbol, at, now_ns)
     elif usable >= d.loop[0].window_rows:
         _request(d, symbol, at, now_ns)
-    return 0
 
 
 @kernel(int64(DESK_TYPE, uint64[::1], int64))
@@ -144,7 +145,7 @@ def take_rows(d, consumer, now_ns):
         now_ns: Monotonic time.
 
     Returns:
-        Rows dealt with, or `REPAIR` or `REATTACH`.
+        What was dealt with, or `REATTACH`.
     """
     loop = d.loop[0]
     if loop.barrier_pending != 0 or not has_room(d):
@@ -156,7 +157,8 @@ def take_rows(d, consumer, now_ns):
         found = poll(consumer, d.row_words, POLL_ROWS)
         if found == LAPPED:
             d.counters[LOST_ROWS] += consumer[LAST_LOST]
-            return REPAIR
+            repair_all(d)
+            return 1
         if found < 0:
             return found
         commit(consumer)
@@ -167,8 +169,7 @@ def take_rows(d, consumer, now_ns):
         if d.rows[loop.rows_at].kind == _ROW_BARRIER:
             loop.barrier_pending = 1
             return loop.rows_at - first + 1
-        if take_row(d, loop.rows_at, now_ns) == HOLE:
-            return REPAIR
+        take_row(d, loop.rows_at, now_ns)
         loop.rows_at += 1
     return loop.rows_at - first
 
@@ -184,18 +185,3 @@ def pass_barrier_on(d, now_ns):
     loop.rows_at += 1
     loop.barrier_pending = 0
     return 1
-
-
-@kernel(void(DESK_TYPE, int64, uint64, uint64))
-def adopt_window(d, symbol, head, valid_from):
-    """Take over a symbol's window as the store holds it, after its rows were copied; 0 and 0 when it could not be read.
-
-    An invalidation that was lost together with rows is passed on (I3), with the trace of the symbol's last request.
-    """
-    known = d.valid_from[symbol]
-    d.valid_from[symbol] = max(known, valid_from)
-    if known != 0 and valid_from > known:
-        if not invalidate_waiting(d, symbol):
-            post(d, d.draft_words, symbol, _INVALIDATED)
-        count_invalidated(d, symbol)
-    d.per_symbol[symbol, SYMBOL_WINDOW_ROWS] = uint64(_usable_rows(d, symbol, head))

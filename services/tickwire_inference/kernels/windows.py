@@ -41,6 +41,12 @@ def address_of(sequences, symbol):
     return uint64(sequences.ctypes.data) + uint64(8 * symbol)
 
 
+@inlined
+def is_finite(bits):
+    """Say whether a float32 of these bits is neither a NaN nor an infinity."""
+    return (bits & uint32(_EXPONENT)) != uint32(_EXPONENT)
+
+
 @kernel(int64(BITS_TYPE, SEQUENCES_TYPE, SEQUENCES_TYPE, int64, uint64, ROW_WORDS_TYPE, int64))
 def append(bits, newest, held_from, symbol, row_sequence, row_words, at):
     """Store one polled row as its symbol's newest.
@@ -68,16 +74,15 @@ def append(bits, newest, held_from, symbol, row_sequence, row_words, at):
     store_relaxed(address_of(newest, symbol), row_sequence)
     fence_release()
     slot = int64(row_sequence & uint64(_MASK))
-    broken = uint32(0)
+    finite = True
     for k in range(N_FEATURES // 2):
         word = row_words[at, _FEATURES_AT + k]
         low = uint32(word & uint64(0xFFFFFFFF))
         high = uint32(word >> uint64(32))
         bits[symbol, slot, 2 * k] = low
         bits[symbol, slot, 2 * k + 1] = high
-        broken |= uint32((low & uint32(_EXPONENT)) == uint32(_EXPONENT))
-        broken |= uint32((high & uint32(_EXPONENT)) == uint32(_EXPONENT))
-    if broken:
+        finite = finite and is_finite(low) and is_finite(high)
+    if not finite:
         held_from[symbol] = row_sequence + uint64(1)
         return APPENDED_NOT_FINITE
     return APPENDED
