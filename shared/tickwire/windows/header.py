@@ -48,7 +48,9 @@ def open_or_create(prefix: str, n_symbols: int, symbol_table_hash: int) -> Segme
         except RingError:
             raise error from None
     try:
-        check_header(segment, symbol_table_hash)
+        found = check_header(segment, symbol_table_hash)
+        if found != n_symbols:
+            raise RingLayoutError(f"windows {name!r}: n_symbols must be {n_symbols}, is {found}")
     except BaseException:
         segment.close()
         raise
