@@ -11,6 +11,7 @@ import numpy as np
 
 from tickwire.records import N_FEATURES, PREDICTION, ROW, EngineKind, PredictionKind, RowKind
 from tickwire.ring import Consumer, Lapped, Producer, Start
+from tickwire.ring.kernels import REATTACH
 from tickwire.topology import PREDICTIONS, ROWS
 from tickwire.windows import WindowReader, WindowWriter
 from tickwire_inference.engine_thread import EngineThread
@@ -85,52 +86,70 @@ class Rig:
         budget_ms: float = 10_000.0,
         handicaps_ns: list[int] | None = None,
         closed_loop: bool = False,
+        autostart: bool = True,
     ) -> None:
-        self.engine = engine
         self.n_symbols = n_symbols
-        self.stats = private_stats(n_symbols)
-        self.log = SilentLog()
+        self._prefix = prefix
+        self._settings = ([int(budget_ms * 1e6)] * n_symbols, handicaps_ns or [0] * n_symbols, closed_loop)
+        self._autostart = autostart
+        self.sequences = [0] * n_symbols
+        self.valid_from = [1] * n_symbols
+        self._answers: list[np.void] = []
         self.store = WindowWriter.attach(prefix, n_symbols)
         self.row_producer = Producer.attach(prefix, ROWS)
-        self.row_consumer = Consumer.attach(prefix, ROWS, name="inference", start=Start.HEAD)
-        self.prediction_producer = Producer.attach(prefix, PREDICTIONS, stall_timeout_ms=60_000)
+        self.attach(engine)
         self.prediction_consumer = Consumer.attach(prefix, PREDICTIONS, name="router")
-        self.desk = new_desk(
-            [int(budget_ms * 1e6)] * n_symbols,
-            handicaps_ns or [0] * n_symbols,
-            engine.window_rows,
-            closed_loop,
-            self.stats,
-        )
+
+    def attach(self, engine: Any) -> None:
+        """Make what a new process of inference makes."""
+        budgets_ns, handicaps_ns, closed_loop = self._settings
+        self.engine = engine
+        self.log = SilentLog()
+        self.stats = private_stats(self.n_symbols)
+        self.desk = new_desk(budgets_ns, handicaps_ns, engine.window_rows, closed_loop, self.stats)
+        self.row_consumer = Consumer.attach(self._prefix, ROWS, name="inference", start=Start.HEAD)
+        self.prediction_producer = Producer.attach(self._prefix, PREDICTIONS, stall_timeout_ms=60_000)
         self.scheduler = Scheduler(
-            self.desk, self.row_consumer, self.prediction_producer, lambda: WindowReader.attach(prefix)
+            self.desk, self.row_consumer, self.prediction_producer, lambda: WindowReader.attach(self._prefix)
         )
         self.scheduler.serve_with(engine, engine.warm_up())
         self._stop = np.zeros(1, np.uint64)
         engine_thread = EngineThread(self.desk, engine, self.log)
         self._threads = [
             threading.Thread(target=body, args=(self._stop.ctypes.data,), daemon=True)
-            for body in (self.scheduler.body, engine_thread.body)
+            for body in (self._schedule, engine_thread.body)
         ]
-        self.sequences = [0] * n_symbols
-        self.valid_from = [1] * n_symbols
-        self._answers: list[np.void] = []
 
     def __enter__(self) -> Rig:
-        for thread in self._threads:
-            thread.start()
+        if self._autostart:
+            self.start()
         return self
 
-    def __exit__(self, *_error: object) -> None:
+    def start(self) -> None:
+        """Start scheduler and engine thread."""
+        for thread in self._threads:
+            thread.start()
+
+    def detach(self) -> None:
+        """Stop inference as a killed process stops: no drain."""
         self.engine.close()
         self._stop[0] = 1
         for thread in self._threads:
             thread.join(WATCHDOG_S)
             assert not thread.is_alive()
         self.scheduler.close()
-        for end in (self.row_consumer, self.row_producer, self.prediction_consumer, self.prediction_producer):
-            end.close()
+        self.row_consumer.close()
+        self.prediction_producer.close()
+
+    def __exit__(self, *_error: object) -> None:
+        self.detach()
+        self.row_producer.close()
+        self.prediction_consumer.close()
         self.store.close()
+
+    def _schedule(self, stop_address: int) -> None:
+        while self.scheduler.body(stop_address) == REATTACH:
+            self.scheduler.reattach()
 
     def row(self, symbol: int, features: Any = (0.2, 0.3, 0.5), *, trading: int = 1) -> np.ndarray:
         """The symbol's next row, its first features given and the others 0."""
@@ -156,9 +175,13 @@ class Rig:
 
     def fill(self, *symbols: int) -> None:
         """Publish so many rows of each symbol that the next one makes a request."""
+        self.fill_unseen(*symbols)
+        self.wait_until(lambda: all(self.desk.newest[symbol] == self.sequences[symbol] for symbol in symbols))
+
+    def fill_unseen(self, *symbols: int) -> None:
+        """The same without waiting for the scheduler."""
         for symbol in symbols:
             self.publish(*(self.row(symbol) for _ in range(self.engine.window_rows - 1)))
-        self.wait_until(lambda: all(self.desk.newest[symbol] == self.sequences[symbol] for symbol in symbols))
 
     def invalidate(self, symbol: int) -> None:
         """Publish what features publishes when the symbol's book becomes void."""
