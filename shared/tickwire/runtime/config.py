@@ -1,0 +1,154 @@
+"""Configuration: one TOML file for all services of a host.
+
+`[run]` and `[[symbols]]` are everybody's; `[ingest]`, `[features]`, `[inference]` and `[router]` belong to one service
+each, whose struct stands beside its code. Whatever is unknown or out of bounds is refused, with file and path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from tickwire.errors import ConfigError
+from tickwire.records import Instrument, SymbolTable
+from tickwire.ring.segment import PREFIX_PATTERN
+
+SERVICES = ("ingest", "features", "inference", "router")
+_TOP_LEVEL = ("run", "symbols", *SERVICES)
+
+T = TypeVar("T")
+
+
+class RunTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `[run]` table."""
+
+    prefix: str = "tickwire"
+    """Start of every segment's name; two instances on a host need two."""
+    state_dir: str = "state"
+    """Folder of what must survive a restart (kill switch, logs of `tickwire up`), relative to the TOML's folder."""
+    closed_loop: bool = False
+    """Deterministic replay: barriers, no expiry, event time instead of clocks."""
+    log_format: Literal["json", "console"] = "json"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    drain_timeout_s: Annotated[float, Meta(gt=0, le=300)] = 10.0
+    cores: dict[Literal["ingest", "features", "inference", "router"], list[Annotated[int, Meta(ge=0)]]] = {}
+    """Cores a service is pinned to; services without an entry are not pinned."""
+
+    def __post_init__(self) -> None:
+        """Check the prefix."""
+        if not PREFIX_PATTERN.fullmatch(self.prefix):
+            raise ValueError(f"prefix must match {PREFIX_PATTERN.pattern}, was {self.prefix!r}")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What all services of a run share, with where it was read."""
+
+    path: Path
+    """The TOML file."""
+    hash: str
+    """First 12 hex digits of the SHA-256 of its bytes."""
+    table: RunTable
+    symbols: SymbolTable
+    prefix: str
+    state_dir: Path
+
+    @property
+    def folder(self) -> Path:
+        """The TOML's folder."""
+        return self.path.parent
+
+    @property
+    def closed_loop(self) -> bool:
+        """Whether this is a deterministic replay."""
+        return self.table.closed_loop
+
+    def resolve(self, path: str) -> Path:
+        """Return a path of the configuration: absolute as it is, else relative to the TOML's folder."""
+        return (self.folder / Path(path).expanduser()).resolve()
+
+
+def load(
+    path: Path, section: str, kind: type[T], *, prefix: str | None = None, state_dir: Path | None = None
+) -> tuple[RunConfig, T]:
+    """Read a configuration file and one service's part of it.
+
+    Args:
+        path: The TOML file.
+        section: Top-level table of the service.
+        kind: The service's msgspec struct.
+        prefix: Takes the place of `run.prefix`.
+        state_dir: Takes the place of `run.state_dir`.
+
+    Raises:
+        ConfigError: Names the file and, where there is one, the place in it as `$.table.field`.
+    """
+    path = path.resolve()
+    document, digest = _read(path)
+    run = load_run(path, document, digest, prefix=prefix, state_dir=state_dir)
+    return run, convert(path, section, document.get(section, {}), kind)
+
+
+def load_run(
+    path: Path,
+    document: dict[str, Any] | None = None,
+    digest: str = "",
+    *,
+    prefix: str | None = None,
+    state_dir: Path | None = None,
+) -> RunConfig:
+    """Read what all services share.
+
+    Raises:
+        ConfigError: As `load`.
+    """
+    path = path.resolve()
+    if document is None:
+        document, digest = _read(path)
+    unknown = sorted(set(document) - set(_TOP_LEVEL))
+    if unknown:
+        raise ConfigError(
+            f"{path}: unknown table at `$.{unknown[0]}`; there are {', '.join(f'`$.{name}`' for name in _TOP_LEVEL)}"
+        )
+    table = convert(path, "run", document.get("run", {}), RunTable)
+    if prefix is not None:
+        table = convert(path, "run", {**document.get("run", {}), "prefix": prefix}, RunTable)
+    instruments = convert(path, "symbols", document.get("symbols", []), list[Instrument])
+    try:
+        symbols = SymbolTable(instruments)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error} - at `$.symbols`") from error
+    folder = state_dir if state_dir is not None else path.parent / Path(table.state_dir).expanduser()
+    return RunConfig(path, digest, table, symbols, table.prefix, folder.resolve())
+
+
+def convert(path: Path, section: str, value: Any, kind: type[T]) -> T:
+    """Convert a TOML value to a type.
+
+    Raises:
+        ConfigError: Names the file and the place.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=True)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        place = f"`$.{section}"
+        text = text.replace("`$", place) if " - at `$" in text else f"{text} - at {place}`"
+        raise ConfigError(f"{path}: {text}") from error
+
+
+def _read(path: Path) -> tuple[dict[str, Any], str]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        return tomllib.loads(content.decode()), hashlib.sha256(content).hexdigest()[:12]
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: must be TOML: {error}") from error

@@ -1,0 +1,99 @@
+"""What the runner hands to a service: configuration, log, tasks, statistics, and ways to stop and to fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from tickwire.records import SymbolTable
+from tickwire.ring import Consumer, Producer
+from tickwire.runtime.config import RunConfig
+from tickwire.runtime.hot_thread import HotThread
+from tickwire.runtime.lifecycle import ServiceState
+from tickwire.runtime.stats import Stats, StatsSpec
+from tickwire.runtime.tasks import Supervisor
+
+C = TypeVar("C")
+
+GENERATION_INTERVAL_S = 0.25
+HEARTBEAT_INTERVAL_S = 0.1
+
+
+class ServiceContext(Generic[C]):
+    """One service's surroundings. Lives in the event loop's thread, except `fail`, which any thread may call."""
+
+    def __init__(self, name: str, run: RunConfig, config: C) -> None:
+        """Bind everything to the running event loop."""
+        self.name = name
+        self.run = run
+        self.config = config
+        self.symbols: SymbolTable = run.symbols
+        self.log: Any = structlog.get_logger().bind(service=name, instance=run.prefix)
+        self.stop = asyncio.Event()
+        """Set when the service is to end."""
+        self.failure: BaseException | None = None
+        self.tasks = Supervisor(self.log, self.fail)
+        self._loop = asyncio.get_running_loop()
+        self._stats: list[Stats] = []
+        self._consumers: list[Consumer] = []
+        self._producers: list[Producer] = []
+
+    def create_stats(self, spec: StatsSpec) -> Stats:
+        """Create this service's statistics segment; the runner keeps state and heartbeat in it."""
+        stats = Stats.create(
+            self.run.prefix, self.name, spec, tuple(instrument.label for instrument in self.run.symbols)
+        )
+        self._stats.append(stats)
+        return stats
+
+    def watch(self, consumer: Consumer) -> None:
+        """Compare the consumer's generation every 250 ms from now on."""
+        self._consumers.append(consumer)
+
+    def watch_producer(self, producer: Producer) -> None:
+        """Keep the producer's heartbeat from now on."""
+        self._producers.append(producer)
+
+    def hot_thread(
+        self, name: str, body: Callable[[int], int], on_reattach: Callable[[], None] | None = None
+    ) -> HotThread:
+        """Make a hot thread whose death fails the service; the caller starts and stops it."""
+        return HotThread(name, body, on_reattach=on_reattach, on_failure=self.fail)
+
+    def fail(self, error: BaseException) -> None:
+        """Make the service FAILED with this error; the first one counts. Any thread."""
+
+        def record() -> None:
+            if self.failure is None:
+                self.failure = error
+            self.stop.set()
+
+        self._loop.call_soon_threadsafe(record)
+
+    def set_state(self, state: ServiceState) -> None:
+        """Publish the state in the statistics."""
+        for stats in self._stats:
+            stats.set_state(state)
+
+    async def beat(self) -> None:
+        """Keep heartbeats and look for replaced rings; a task of the runner."""
+        turn = 0
+        while True:
+            for stats in self._stats:
+                stats.heartbeat()
+            for producer in self._producers:
+                producer.heartbeat()
+            if turn % round(GENERATION_INTERVAL_S / HEARTBEAT_INTERVAL_S + 0.5) == 0:
+                for consumer in self._consumers:
+                    consumer.check_generation()
+            turn += 1
+            await asyncio.sleep(HEARTBEAT_INTERVAL_S)
+
+    def close(self) -> None:
+        """Unmap the statistics; their segment stays."""
+        for stats in self._stats:
+            stats.close()
+        self._stats.clear()

@@ -1,0 +1,168 @@
+"""Counters, gauges and histograms of one service in shared memory, read from outside by `StatsReader`.
+
+I1  Each word has one writer thread; readers see each word whole, but not all words of the same moment.
+I2  The segment outlives its process, so that the last figures can be read; a restart replaces it and starts from 0.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tickwire.ring.segment import Segment, segment_name
+from tickwire.runtime.buckets import HISTOGRAM_WORDS
+from tickwire.runtime.clock import monotonic_ns, realtime_ns
+from tickwire.runtime.lifecycle import ServiceState
+
+MAGIC = int.from_bytes(b"TWSTAT01", "little")
+MODE = 0o640
+# Offsets in the segment.
+MAGIC_AT = 0
+DESCRIPTION_BYTES_AT = 8
+STATE_AT = 16  # writer: the event loop
+PID_AT = 24
+START_TIME_AT = 32
+HEARTBEAT_AT = 40  # writer: the event loop
+DESCRIPTION_AT = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatsSpec:
+    """The names of everything a service counts."""
+
+    counters: tuple[str, ...] = ()
+    """Only grow."""
+    gauges: tuple[str, ...] = ()
+    """int64, any value."""
+    histograms: tuple[str, ...] = ()
+    """Durations in nanoseconds."""
+    per_symbol: tuple[str, ...] = ()
+    """One value a symbol each."""
+
+    def __post_init__(self) -> None:
+        """Refuse a name that stands twice in its kind."""
+        for names in (self.counters, self.gauges, self.histograms, self.per_symbol):
+            if len(set(names)) != len(names):
+                raise ValueError(f"statistics: names must be different, were {names}")
+
+    def counter(self, name: str) -> int:
+        """Return a counter's index."""
+        return self.counters.index(name)
+
+    def gauge(self, name: str) -> int:
+        """Return a gauge's index."""
+        return self.gauges.index(name)
+
+    def histogram(self, name: str) -> int:
+        """Return a histogram's index."""
+        return self.histograms.index(name)
+
+    def symbol_column(self, name: str) -> int:
+        """Return a per-symbol value's column."""
+        return self.per_symbol.index(name)
+
+
+class Description(msgspec.Struct, frozen=True):
+    """What stands in the segment's header, as JSON: enough to read it without knowing the service."""
+
+    service: str
+    counters: tuple[str, ...]
+    gauges: tuple[str, ...]
+    histograms: tuple[str, ...]
+    per_symbol: tuple[str, ...]
+    symbols: tuple[str, ...]
+
+    @property
+    def offsets(self) -> tuple[int, int, int, int, int]:
+        """Byte offsets of counters, gauges, histograms, per-symbol values, and the end."""
+        counters = DESCRIPTION_AT + -(-len(msgspec.json.encode(self)) // 64) * 64
+        gauges = counters + 8 * len(self.counters)
+        histograms = gauges + 8 * len(self.gauges)
+        per_symbol = histograms + 8 * HISTOGRAM_WORDS * len(self.histograms)
+        return counters, gauges, histograms, per_symbol, per_symbol + 8 * len(self.symbols) * len(self.per_symbol)
+
+
+class Stats:
+    """The writer's side: arrays over shared memory that kernels and the event loop count in."""
+
+    def __init__(self, segment: Segment, description: Description) -> None:
+        """Wrap a fresh segment; use `create`."""
+        self._segment = segment
+        self.counters, self.gauges, self.histograms, self.per_symbol = views(segment, description)
+
+    @classmethod
+    def create(cls, prefix: str, service: str, spec: StatsSpec, symbols: tuple[str, ...] = ()) -> Stats:
+        """Create `<prefix>.stats.<service>` with zeros, in place of an earlier run's (I2).
+
+        Args:
+            prefix: The run's prefix.
+            service: Name of the service.
+            spec: What it counts.
+            symbols: Labels of the symbols, for per-symbol values.
+
+        Raises:
+            RingError: No memory or no permission.
+        """
+        description = Description(service, spec.counters, spec.gauges, spec.histograms, spec.per_symbol, symbols)
+        text = msgspec.json.encode(description)
+
+        def fill(segment: Segment) -> None:
+            segment.array(np.uint8, DESCRIPTION_AT, len(text))[:] = np.frombuffer(text, dtype=np.uint8)
+            for offset, value in (
+                (DESCRIPTION_BYTES_AT, len(text)),
+                (STATE_AT, ServiceState.STARTING),
+                (PID_AT, os.getpid()),
+                (START_TIME_AT, realtime_ns()),
+                (HEARTBEAT_AT, monotonic_ns()),
+                (MAGIC_AT, MAGIC),
+            ):
+                segment.array(np.uint64, offset, 1)[0] = value
+
+        name = segment_name(prefix, f"stats.{service}")
+        segment = Segment.create(name, description.offsets[-1], mode=MODE, fill=fill, replace=True)
+        return cls(segment, description)
+
+    def set_state(self, state: ServiceState) -> None:
+        """Publish the service's state."""
+        self._segment.array(np.uint64, STATE_AT, 1)[0] = state
+
+    def heartbeat(self) -> None:
+        """Say that the event loop turns."""
+        self._segment.array(np.uint64, HEARTBEAT_AT, 1)[0] = monotonic_ns()
+
+    def close(self) -> None:
+        """Unmap; the segment stays. No thread may count any more."""
+        self.counters = self.gauges = np.zeros(0, dtype=np.uint64)
+        self.histograms = self.per_symbol = np.zeros((0, 0), dtype=np.uint64)
+        self._segment.close()
+
+
+def views(
+    segment: Segment, description: Description
+) -> tuple[
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint64],
+]:
+    """Return counters (n,), gauges (n,), histograms (n, HISTOGRAM_WORDS) and per-symbol values (n_symbols, n)."""
+    counters, gauges, histograms, per_symbol, _ = description.offsets
+
+    def words(offset: int, count: int) -> npt.NDArray[np.uint64]:
+        return segment.array(np.uint64, offset, count).view(np.uint64)
+
+    n_histograms, n_symbols, n_values = (
+        len(description.histograms),
+        len(description.symbols),
+        len(description.per_symbol),
+    )
+    return (
+        words(counters, len(description.counters)),
+        words(gauges, len(description.gauges)),
+        words(histograms, n_histograms * HISTOGRAM_WORDS).reshape(n_histograms, HISTOGRAM_WORDS),
+        words(per_symbol, n_symbols * n_values).reshape(n_symbols, n_values),
+    )
