@@ -56,3 +56,10 @@ BOOK_INVALID = 0
 BOOK_BUILDING = 1
 """Between SNAPSHOT_BEGIN and SNAPSHOT_END."""
 BOOK_VALID = 2
+
+# Numbers of the batch in hand, int64 (NUMBERS,).
+RECORDS = 0  # records written and not yet published
+TAKEN_MONO_NS = 1  # when the ticks in hand were taken
+BIDS = 2  # levels a side in the view
+ASKS = 3
+NUMBERS = 4

@@ -201,3 +201,14 @@ def futex_wait_two(
 
     signature = types.int64(types.uint64, types.uint32, types.uint64, types.uint32, types.int64)
     return signature, generate
+
+
+@intrinsic
+def address_of(_typing: Any, array: Any) -> Any:
+    """Return the address of an array's first element; the caller keeps the array alive."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, args[0])
+        return builder.ptrtoint(view.data, _I64)
+
+    return types.uint64(array), generate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import int64, uint64
 
 from tickwire.kernel import inlined
-from tickwire.ring.words import load_relaxed, store_relaxed
+from tickwire.ring.words import address_of, load_relaxed, store_relaxed
 from tickwire.runtime.buckets import (
     COUNT,
     END_EXPONENT,
@@ -23,14 +23,14 @@ from tickwire.runtime.buckets import (
 @inlined
 def bump(counters, index, n):
     """Add `n` to `counters[index]` (uint64[::1])."""
-    address = uint64(counters.ctypes.data) + uint64(8) * uint64(index)
+    address = address_of(counters) + uint64(8) * uint64(index)
     store_relaxed(address, load_relaxed(address) + uint64(n))
 
 
 @inlined
 def set_gauge(gauges, index, value):
     """Store an int64 value in `gauges[index]` (uint64[::1])."""
-    store_relaxed(uint64(gauges.ctypes.data) + uint64(8) * uint64(index), uint64(value))
+    store_relaxed(address_of(gauges) + uint64(8) * uint64(index), uint64(value))
 
 
 @inlined
