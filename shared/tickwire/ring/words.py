@@ -212,3 +212,13 @@ def address_of(_typing: Any, array: Any) -> Any:
         return builder.ptrtoint(view.data, _I64)
 
     return types.uint64(array), generate
+
+
+@intrinsic
+def leading_zeros(_typing: Any, value: Any) -> Any:
+    """Return the number of zero bits above the highest one of a non-zero word."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.ctlz(args[0], ir.IntType(1)(1))
+
+    return types.int64(types.uint64), generate

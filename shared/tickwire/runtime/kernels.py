@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import int64, uint64
 
 from tickwire.kernel import inlined
-from tickwire.ring.words import address_of, load_relaxed, store_relaxed
+from tickwire.ring.words import address_of, leading_zeros, load_relaxed, store_relaxed
 from tickwire.runtime.buckets import (
     COUNT,
     END_EXPONENT,
@@ -21,44 +21,42 @@ from tickwire.runtime.buckets import (
 
 
 @inlined
+def _word(base, index):
+    return base + uint64(8) * uint64(index)
+
+
+@inlined
+def _add(address, n):
+    store_relaxed(address, load_relaxed(address) + uint64(n))
+
+
+@inlined
 def bump(counters, index, n):
     """Add `n` to `counters[index]` (uint64[::1])."""
-    address = address_of(counters) + uint64(8) * uint64(index)
-    store_relaxed(address, load_relaxed(address) + uint64(n))
+    _add(_word(address_of(counters), index), n)
 
 
 @inlined
 def set_gauge(gauges, index, value):
     """Store an int64 value in `gauges[index]` (uint64[::1])."""
-    store_relaxed(address_of(gauges) + uint64(8) * uint64(index), uint64(value))
-
-
-@inlined
-def exponent_of(value):
-    """Return floor(log2(value)) of a positive integer."""
-    exponent = int64(0)
-    rest = uint64(value)
-    for shift in (32, 16, 8, 4, 2, 1):
-        if rest >> uint64(shift):
-            rest >>= uint64(shift)
-            exponent += shift
-    return exponent
+    store_relaxed(_word(address_of(gauges), index), uint64(value))
 
 
 @inlined
 def record_ns(histogram, value_ns):
     """Count one duration in nanoseconds in a histogram (uint64[::1] of HISTOGRAM_WORDS); negative counts as 0."""
+    base = address_of(histogram)  # once: passing an array on costs two atomic reference counts
     value = int64(max(value_ns, 0))
     if value < SUB_BUCKETS:
-        bump(histogram, UNDERFLOW, 1)
+        _add(_word(base, UNDERFLOW), 1)
     else:
-        exponent = exponent_of(value)
+        exponent = int64(63) - leading_zeros(uint64(value))
         if exponent >= END_EXPONENT:
-            bump(histogram, OVERFLOW, 1)
+            _add(_word(base, OVERFLOW), 1)
         else:
             within = (value >> (exponent - SUB_BITS)) - SUB_BUCKETS
-            bump(histogram, FIRST_BUCKET + (exponent - FIRST_EXPONENT) * SUB_BUCKETS + within, 1)
-    bump(histogram, SUM_NS, value)
-    if uint64(value) > histogram[MAX_NS]:
-        set_gauge(histogram, MAX_NS, value)
-    bump(histogram, COUNT, 1)
+            _add(_word(base, FIRST_BUCKET + (exponent - FIRST_EXPONENT) * SUB_BUCKETS + within), 1)
+    _add(_word(base, SUM_NS), value)
+    if uint64(value) > load_relaxed(_word(base, MAX_NS)):
+        store_relaxed(_word(base, MAX_NS), uint64(value))
+    _add(_word(base, COUNT), 1)
