@@ -110,7 +110,11 @@ class Rig:
         self.row_consumer = Consumer.attach(self._prefix, ROWS, name="inference", start=Start.HEAD)
         self.prediction_producer = Producer.attach(self._prefix, PREDICTIONS, stall_timeout_ms=60_000)
         self.scheduler = Scheduler(
-            self.desk, self.row_consumer, self.prediction_producer, lambda: WindowReader.attach(self._prefix)
+            self.desk,
+            self.row_consumer,
+            self.prediction_producer,
+            WindowReader.attach(self._prefix),
+            lambda: WindowReader.attach(self._prefix),
         )
         self.scheduler.serve_with(engine, engine.warm_up())
         self._stop = np.zeros(1, np.uint64)

@@ -48,6 +48,8 @@ class InferenceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """A request is overtaken by one of the next better class only if that was queued less than this after it."""
     symbols: dict[str, SymbolOverride] = {}
     """By `venue:name`."""
+    stall_timeout_ms: Annotated[int, Meta(ge=1, le=60_000)] = 100
+    """How long a router that does not read may hold predictions back before it is evicted; 10 s in closed loop."""
     rule_window_rows: Annotated[int, Meta(ge=1, le=MAX_MODEL_WINDOW_ROWS)] = 500
     """Rows that a symbol must have before the rule engine serves it."""
     rule_gain: float = 2.0

@@ -21,20 +21,23 @@ AttachStore = Callable[[], WindowReader]
 class Scheduler:
     """Owns the desk while its thread runs; the event loop may only ask it to drain."""
 
-    def __init__(self, desk: Desk, rows: Consumer, predictions: Producer, attach_store: AttachStore) -> None:
-        """Attach the store and copy the windows that it holds.
+    def __init__(
+        self, desk: Desk, rows: Consumer, predictions: Producer, store: WindowReader, attach_store: AttachStore
+    ) -> None:
+        """Copy the windows that the store holds.
 
         Args:
             desk: Everything the loop works on.
-            rows: Consumer of the rows ring, attached before this: rows behind its cursor are in the store already.
+            rows: Consumer of the rows ring, attached before the store is copied: no row falls between the two.
             predictions: Producer of the predictions ring.
-            attach_store: Attaches the windows store, now and whenever it was replaced.
+            store: The windows store; closed by this object.
+            attach_store: Attaches it anew after it or the ring was replaced.
         """
         self._desk = desk
         self._rows = rows
         self._predictions = predictions
         self._attach_store = attach_store
-        self._store = attach_store()
+        self._store = store
         self._copy_windows()
 
     def serve_with(self, engine: HostEngine, run_times_ns: tuple[int, ...]) -> None:

@@ -90,13 +90,14 @@ QUEUE_WAIT_NS = INFERENCE_STATS.histogram("queue_wait")
 ENGINE_NS = INFERENCE_STATS.histogram("engine")
 ROW_TO_PREDICTION_NS = INFERENCE_STATS.histogram("row_to_prediction")
 
-SYMBOL_ROWS = INFERENCE_STATS.symbol_value("rows")
-SYMBOL_WINDOW_ROWS = INFERENCE_STATS.symbol_value("window_rows")
-SYMBOL_REQUESTS = INFERENCE_STATS.symbol_value("requests")
-SYMBOL_PREDICTIONS = INFERENCE_STATS.symbol_value("predictions")
-SYMBOL_EXPIRED = INFERENCE_STATS.symbol_value("expired")
-SYMBOL_FAILED = INFERENCE_STATS.symbol_value("failed")
-SYMBOL_INVALIDATED = INFERENCE_STATS.symbol_value("invalidated")
+SYMBOL_ROWS = INFERENCE_STATS.symbol_column("rows")
+SYMBOL_WINDOW_ROWS = INFERENCE_STATS.symbol_column("window_rows")
+SYMBOL_REQUESTS = INFERENCE_STATS.symbol_column("requests")
+SYMBOL_PREDICTIONS = INFERENCE_STATS.symbol_column("predictions")
+SYMBOL_EXPIRED = INFERENCE_STATS.symbol_column("expired")
+SYMBOL_FAILED = INFERENCE_STATS.symbol_column("failed")
+SYMBOL_INVALIDATED = INFERENCE_STATS.symbol_column("invalidated")
+N_SYMBOL_COLUMNS = len(INFERENCE_STATS.per_symbol)
 
 
 class StatsArrays(NamedTuple):

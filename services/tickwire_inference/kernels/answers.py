@@ -11,6 +11,8 @@ from numba import int64, uint8, uint32, uint64
 from tickwire.kernel import inlined, kernel
 from tickwire.records import PREDICTION, PredictionKind
 from tickwire.ring.kernels import BACK_PRESSURE, publish
+from tickwire.runtime.kernels import bump
+from tickwire_inference.kernels.counting import count_symbol
 from tickwire_inference.kernels.desk import DESK_TYPE, OUTBOX_SPARE
 from tickwire_inference.kernels.queue import withdraw, withdraw_expired
 from tickwire_inference.stats import (
@@ -75,15 +77,15 @@ def invalidate_waiting(d, symbol):
     if withdraw(d.queue, d.order, d.state, symbol) == 0:
         return False
     post(d, d.draft_words, symbol, _INVALIDATED)
-    d.counters[WITHDRAWN] += uint64(1)
+    bump(d.counters, WITHDRAWN, 1)
     return True
 
 
 @inlined
 def count_invalidated(d, symbol):
     """Count one INVALIDATED answer, of a request or not."""
-    d.counters[INVALIDATED] += uint64(1)
-    d.per_symbol[symbol, SYMBOL_INVALIDATED] += uint64(1)
+    bump(d.counters, INVALIDATED, 1)
+    count_symbol(d, symbol, SYMBOL_INVALIDATED)
 
 
 @kernel(int64(DESK_TYPE))
@@ -103,8 +105,8 @@ def post_expired(d, now_ns):
     n = withdraw_expired(d.queue, d.order, d.state, now_ns, d.chosen)
     for i in range(n):
         post(d, d.draft_words, d.chosen[i], _EXPIRED)
-        d.per_symbol[d.chosen[i], SYMBOL_EXPIRED] += uint64(1)
-    d.counters[EXPIRED] += uint64(n)
+        count_symbol(d, d.chosen[i], SYMBOL_EXPIRED)
+    bump(d.counters, EXPIRED, n)
     return n
 
 
@@ -128,7 +130,7 @@ def flush(d, producer):
         loop.outbox_first += n
         sent += n
     if refused > loop.refused:
-        d.counters[BACK_PRESSURE_COUNT] += uint64(1)
+        bump(d.counters, BACK_PRESSURE_COUNT, 1)
     loop.refused = refused
     left = loop.outbox_end - loop.outbox_first
     if loop.outbox_first > 0:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from numba import int64, uint8, uint32, uint64
-from tickwire.runtime.kernels import record_ns
 
 from tickwire.kernel import inlined, kernel
 from tickwire.records import PREDICTION, PredictionKind
 from tickwire.ring.words import load_acquire_32
+from tickwire.runtime.kernels import bump, record_ns, set_gauge
 from tickwire_inference.kernels.answers import count_invalidated, post
+from tickwire_inference.kernels.counting import count_symbol
 from tickwire_inference.kernels.decision import LAUNCH, decide
 from tickwire_inference.kernels.desk import DESK_TYPE, MODEL_WORDS
 from tickwire_inference.kernels.flight import begin_batch, end_batch
@@ -70,9 +71,9 @@ def _launch(d, reason, size, now_ns):
         answer.batch_mono_ns = now_ns
         record_ns(d.histograms[QUEUE_WAIT_NS], now_ns - answer.row_mono_ns)
     d.slots[slot].size = n
-    d.counters[BATCHES] += uint64(1)
-    d.counters[FIRST_BATCH_SIZE + n - 1] += uint64(1)
-    d.counters[FIRST_FLUSH_REASON + reason - 1] += uint64(1)
+    bump(d.counters, BATCHES, 1)
+    bump(d.counters, FIRST_BATCH_SIZE + n - 1, 1)
+    bump(d.counters, FIRST_FLUSH_REASON + reason - 1, 1)
     signal(d.mailbox, SUBMITTED, uint32(loop.batch_sequence))
 
 
@@ -95,20 +96,20 @@ def _outcome(d, slot, i):
     symbol = int64(answer.symbol_id)
     status = d.status[slot, i]
     if answer.row_sequence < d.valid_from[symbol]:
-        d.counters[WITHDRAWN] += uint64(1)  # the book became void while the batch ran
+        bump(d.counters, WITHDRAWN, 1)  # the book became void while the batch ran
         count_invalidated(d, symbol)
         return _INVALIDATED
     if d.slots[slot].engine_failed == 0 and status == ROW_OK:
-        d.counters[PREDICTIONS] += uint64(1)
-        d.per_symbol[symbol, SYMBOL_PREDICTIONS] += uint64(1)
+        bump(d.counters, PREDICTIONS, 1)
+        count_symbol(d, symbol, SYMBOL_PREDICTIONS)
         return _PREDICTION
     if status == ROW_OVERRUN:
-        d.counters[FAILED_OVERRUN] += uint64(1)
+        bump(d.counters, FAILED_OVERRUN, 1)
     elif d.slots[slot].engine_failed != 0:
-        d.counters[FAILED_ENGINE] += uint64(1)
+        bump(d.counters, FAILED_ENGINE, 1)
     else:
-        d.counters[FAILED_OUTPUT] += uint64(1)
-    d.per_symbol[symbol, SYMBOL_FAILED] += uint64(1)
+        bump(d.counters, FAILED_OUTPUT, 1)
+    count_symbol(d, symbol, SYMBOL_FAILED)
     return _FAILED
 
 
@@ -127,9 +128,9 @@ def _take_back(d, slot, now_ns):
             answer.probability_up = d.probabilities[slot, i, 2]
             record_ns(d.histograms[ROW_TO_PREDICTION_NS], now_ns - answer.row_mono_ns)
             if command.end_ns > answer.deadline_mono_ns:
-                d.counters[LATE] += uint64(1)
-    d.counters[FAILED_BATCHES] += uint64(command.engine_failed)
-    d.gauges[ENGINE_ALIVE] = uint64(1 - command.engine_failed)
+                bump(d.counters, LATE, 1)
+    bump(d.counters, FAILED_BATCHES, command.engine_failed)
+    set_gauge(d.gauges, ENGINE_ALIVE, 1 - command.engine_failed)
     record_ns(d.histograms[ENGINE_NS], command.end_ns - command.start_ns)
     end_batch(d.state, d.runs_ns, d.runs, d.p99_ns, command.end_ns)
 

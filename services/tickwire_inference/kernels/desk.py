@@ -78,7 +78,7 @@ class Desk(NamedTuple):
     counters: npt.NDArray[np.uint64]
     gauges: npt.NDArray[np.uint64]
     histograms: npt.NDArray[np.uint64]
-    per_symbol: npt.NDArray[np.uint64]
+    per_symbol: npt.NDArray[np.uint64]  # flat
 
 
 REQUESTED_DRAIN = 0
@@ -142,7 +142,7 @@ def new_desk(
         counters=stats.counters,
         gauges=stats.gauges,
         histograms=stats.histograms,
-        per_symbol=stats.per_symbol,
+        per_symbol=stats.per_symbol.reshape(-1),
     )
 
 

@@ -14,13 +14,14 @@ from numba import int64, uint32, uint64
 from tickwire.kernel import inlined, kernel
 from tickwire.ring.kernels import REATTACH, STOPPED, wait_or_word
 from tickwire.ring.words import futex_wait, load_acquire, monotonic_ns, store_release
+from tickwire.runtime.kernels import set_gauge
 from tickwire_inference.kernels.answers import flush, has_room, post_all_invalidated, post_expired
 from tickwire_inference.kernels.batches import launch_batches, take_results
 from tickwire_inference.kernels.decision import next_decision_ns
 from tickwire_inference.kernels.desk import DESK_TYPE, REQUESTED_DRAIN
 from tickwire_inference.kernels.rows import pass_barrier_on, take_rows
 from tickwire_inference.kernels.slots import word_address
-from tickwire_inference.kernels.windows import address_of
+from tickwire_inference.kernels.windows import word_of
 from tickwire_inference.layouts import COMPLETED
 from tickwire_inference.stats import SCHEDULER_TURN_MONO_NS
 
@@ -36,10 +37,10 @@ def _park(d, consumer, listening, now_ns, stop_address):
         until_ns = min(now_ns + _MAX_PARK_NS, next_decision_ns(d.queue, d.order, d.state, d.p99_ns))
     completed = word_address(d.mailbox, COMPLETED)
     taken = uint32(loop.batch_sequence - uint64(d.state[0].in_flight))
-    if listening:
-        wait_or_word(consumer, completed, taken, until_ns, stop_address)
-    elif until_ns > now_ns:
-        futex_wait(completed, taken, until_ns - now_ns)  # rows would wake it for nothing
+    if listening and wait_or_word(consumer, completed, taken, until_ns, stop_address) != STOPPED:
+        return
+    if load_acquire(stop_address) == 0 and until_ns > now_ns:
+        futex_wait(completed, taken, until_ns - now_ns)  # rows are not wanted, or their ring has ended
 
 
 @inlined
@@ -64,7 +65,7 @@ def run(d, consumer, producer, stop_address):
     leaving = False
     while load_acquire(stop_address) == 0:
         now_ns = monotonic_ns()
-        d.gauges[SCHEDULER_TURN_MONO_NS] = uint64(now_ns)
+        set_gauge(d.gauges, SCHEDULER_TURN_MONO_NS, now_ns)
         turned = take_results(d, now_ns)
         if not leaving:
             found = take_rows(d, consumer, now_ns)
@@ -77,7 +78,7 @@ def run(d, consumer, producer, stop_address):
                 turned += found
             now_ns = monotonic_ns()
         # SYNC drain: the event loop wants everything answered and no more rows taken.
-        drain = load_acquire(address_of(d.requested, REQUESTED_DRAIN)) != 0
+        drain = load_acquire(word_of(d.requested, REQUESTED_DRAIN)) != 0
         d.state[0].draining = int64(drain or loop.barrier_pending != 0)
         turned += post_expired(d, now_ns)
         if loop.refused == 0:
@@ -89,7 +90,7 @@ def run(d, consumer, producer, stop_address):
         if turned == 0:
             if drain and _is_idle(d):
                 # SYNC drained: every answer is on the predictions ring.
-                store_release(address_of(d.drained, 0), uint64(1))
+                store_release(word_of(d.drained, 0), uint64(1))
             listening = not (leaving or drain or loop.barrier_pending != 0) and has_room(d)
             _park(d, consumer, listening, now_ns, stop_address)
     return int64(STOPPED)

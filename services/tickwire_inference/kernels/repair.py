@@ -14,10 +14,12 @@ from numba import int64, uint32, uint64, void
 from tickwire.kernel import kernel
 from tickwire.records import N_FEATURES, WINDOW_ROWS, PredictionKind
 from tickwire.ring.words import fence_release, store_relaxed
+from tickwire.runtime.kernels import bump
 from tickwire.windows.kernels import read_run
 from tickwire_inference.kernels.answers import count_invalidated, invalidate_waiting, post
+from tickwire_inference.kernels.counting import set_symbol
 from tickwire_inference.kernels.desk import DESK_TYPE
-from tickwire_inference.kernels.windows import address_of, is_finite
+from tickwire_inference.kernels.windows import is_finite, word_of
 from tickwire_inference.stats import REPAIRS, SYMBOL_WINDOW_ROWS
 
 _ATTEMPTS = 8  # the store is overwritten while it is read only if 64 rows of one symbol come within one copy
@@ -28,15 +30,15 @@ _INVALIDATED = int(PredictionKind.INVALIDATED)
 def forget_window(d, symbol):
     """Start a symbol's window anew with its next row (I1)."""
     # SYNC newest: no window of this symbol can be gathered any more.
-    store_relaxed(address_of(d.newest, symbol), uint64(0))
+    store_relaxed(word_of(d.newest, symbol), uint64(0))
     d.held_from[symbol] = uint64(0)
-    d.per_symbol[symbol, SYMBOL_WINDOW_ROWS] = uint64(0)
+    set_symbol(d, symbol, SYMBOL_WINDOW_ROWS, 0)
 
 
 @kernel(void(DESK_TYPE, int64))
 def repair_window(d, symbol):
     """Copy a symbol's newest rows from the store, at most T."""
-    d.counters[REPAIRS] += uint64(1)
+    bump(d.counters, REPAIRS, 1)
     found = int64(-1)
     for _ in range(_ATTEMPTS):
         found = read_run(d.store, symbol, d.loop[0].window_rows, d.scratch, d.span)
@@ -56,7 +58,7 @@ def repair_window(d, symbol):
     first = head + uint64(1) - uint64(found)
     d.held_from[symbol] = first
     # SYNC newest: the slots of these rows are being written from here on.
-    store_relaxed(address_of(d.newest, symbol), head)
+    store_relaxed(word_of(d.newest, symbol), head)
     fence_release()
     for i in range(found):
         slot = int64((first + uint64(i)) & uint64(WINDOW_ROWS - 1))
@@ -70,7 +72,7 @@ def repair_window(d, symbol):
             finite = finite and is_finite(low) and is_finite(high)
         if not finite:
             d.held_from[symbol] = first + uint64(i + 1)
-    d.per_symbol[symbol, SYMBOL_WINDOW_ROWS] = head + uint64(1) - d.held_from[symbol]
+    set_symbol(d, symbol, SYMBOL_WINDOW_ROWS, head + uint64(1) - d.held_from[symbol])
 
 
 @kernel(void(DESK_TYPE))

@@ -15,6 +15,7 @@ from tickwire.kernel import inlined, kernel
 from tickwire.records import WINDOW_ROWS, PredictionKind, RowKind
 from tickwire.ring.kernels import LAPPED, LAST_LOST, commit, poll
 from tickwire.ring.words import load_acquire
+from tickwire.runtime.kernels import bump
 from tickwire_inference.kernels.answers import (
     count_invalidated,
     fill_from_row,
@@ -22,10 +23,11 @@ from tickwire_inference.kernels.answers import (
     invalidate_waiting,
     post_without_request,
 )
+from tickwire_inference.kernels.counting import count_symbol, set_symbol
 from tickwire_inference.kernels.desk import DESK_TYPE, POLL_ROWS, REQUESTED_DRAIN
 from tickwire_inference.kernels.queue import submit, withdraw
 from tickwire_inference.kernels.repair import forget_window, repair_all, repair_window
-from tickwire_inference.kernels.windows import APPENDED_NOT_FINITE, HOLE, NOT_NEW, address_of, append
+from tickwire_inference.kernels.windows import APPENDED_NOT_FINITE, HOLE, NOT_NEW, append, word_of
 from tickwire_inference.stats import (
     BARRIERS,
     CONFLATED,
@@ -64,8 +66,8 @@ def _usable_rows(d, symbol, row_sequence):
 
 @inlined
 def _count_request(d, symbol):
-    d.counters[REQUESTS] += uint64(1)
-    d.per_symbol[symbol, SYMBOL_REQUESTS] += uint64(1)
+    bump(d.counters, REQUESTS, 1)
+    count_symbol(d, symbol, SYMBOL_REQUESTS)
 
 
 @inlined
@@ -80,7 +82,7 @@ def _request(d, symbol, at, now_ns):
     d.drafts[symbol].deadline_mono_ns = deadline_ns
     if submit(d.queue, d.order, d.state, symbol, queued_ns, deadline_ns) == 0:
         d.drafts[symbol].conflated = uint32(replaced)
-        d.counters[CONFLATED] += uint64(1)
+        bump(d.counters, CONFLATED, 1)
     _count_request(d, symbol)
 
 
@@ -88,10 +90,10 @@ def _request(d, symbol, at, now_ns):
 def _fail_request(d, symbol, at, now_ns):
     # A request whose own newest row is not finite: it stands for a waiting one too, and neither can be computed.
     _count_request(d, symbol)
-    d.counters[CONFLATED] += uint64(withdraw(d.queue, d.order, d.state, symbol))
+    bump(d.counters, CONFLATED, withdraw(d.queue, d.order, d.state, symbol))
     post_without_request(d, at, _FAILED, now_ns)
-    d.counters[FAILED_INPUT] += uint64(1)
-    d.per_symbol[symbol, SYMBOL_FAILED] += uint64(1)
+    bump(d.counters, FAILED_INPUT, 1)
+    count_symbol(d, symbol, SYMBOL_FAILED)
 
 
 @kernel(void(DESK_TYPE, int64, int64))
@@ -101,7 +103,7 @@ def take_row(d, at, now_ns):
     symbol = int64(row.symbol_id)
     if row.kind == _ROW_INVALIDATED:
         d.valid_from[symbol] = max(d.valid_from[symbol], row.valid_from)
-        d.per_symbol[symbol, SYMBOL_WINDOW_ROWS] = uint64(0)
+        set_symbol(d, symbol, SYMBOL_WINDOW_ROWS, 0)
         _invalidate(d, symbol, at, now_ns)
         return
     usable_before = _usable_rows(d, symbol, row.row_sequence)
@@ -112,23 +114,23 @@ def take_row(d, at, now_ns):
     if stored == HOLE:
         forget_window(d, symbol)
         stored = append(d.bits, d.newest, d.held_from, symbol, row.row_sequence, d.row_words, at)
-    d.counters[ROWS] += uint64(1)
+    bump(d.counters, ROWS, 1)
     if row.valid_from > d.valid_from[symbol]:
         known = d.valid_from[symbol]
         d.valid_from[symbol] = row.valid_from
         if known != 0:
             _invalidate(d, symbol, at, now_ns)
     if stored == NOT_NEW and row.row_sequence < d.newest[symbol]:
-        d.counters[ROWS_KNOWN] += uint64(1)
+        bump(d.counters, ROWS_KNOWN, 1)
         return
     usable = _usable_rows(d, symbol, row.row_sequence)
-    d.per_symbol[symbol, SYMBOL_ROWS] += uint64(1)
-    d.per_symbol[symbol, SYMBOL_WINDOW_ROWS] = uint64(usable)
+    count_symbol(d, symbol, SYMBOL_ROWS)
+    set_symbol(d, symbol, SYMBOL_WINDOW_ROWS, usable)
     if row.trading == 0:
         if invalidate_waiting(d, symbol):
             count_invalidated(d, symbol)
     elif stored == APPENDED_NOT_FINITE:
-        d.counters[ROWS_NOT_FINITE] += uint64(1)
+        bump(d.counters, ROWS_NOT_FINITE, 1)
         if usable_before >= d.loop[0].window_rows:
             _fail_request(d, symbol, at, now_ns)
     elif usable >= d.loop[0].window_rows:
@@ -152,11 +154,11 @@ def take_rows(d, consumer, now_ns):
         return 0
     if loop.rows_at == loop.rows_end:
         # SYNC drain: the event loop wants no more rows to be taken.
-        if load_acquire(address_of(d.requested, REQUESTED_DRAIN)) != 0:
+        if load_acquire(word_of(d.requested, REQUESTED_DRAIN)) != 0:
             return 0
         found = poll(consumer, d.row_words, POLL_ROWS)
         if found == LAPPED:
-            d.counters[LOST_ROWS] += consumer[LAST_LOST]
+            bump(d.counters, LOST_ROWS, consumer[LAST_LOST])
             repair_all(d)
             return 1
         if found < 0:
@@ -181,7 +183,7 @@ def pass_barrier_on(d, now_ns):
     if loop.barrier_pending == 0 or d.state[0].waiting > 0 or d.state[0].in_flight > 0:
         return 0
     post_without_request(d, loop.rows_at, _BARRIER, now_ns)
-    d.counters[BARRIERS] += uint64(1)
+    bump(d.counters, BARRIERS, 1)
     loop.rows_at += 1
     loop.barrier_pending = 0
     return 1

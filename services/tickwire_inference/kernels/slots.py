@@ -12,6 +12,7 @@ from numba import float32, from_dtype, int64, uint8, uint32, uint64, void
 from tickwire.kernel import inlined, kernel
 from tickwire.records import PREDICTION
 from tickwire.ring.words import (
+    address_of,
     futex_wait,
     futex_wake_all,
     load_acquire,
@@ -39,7 +40,7 @@ _MAX_PARK_NS = 20_000_000  # how late a stop request is seen at the worst
 @inlined
 def word_address(mailbox, index):
     """Return the address of one of the mailbox's words."""
-    return uint64(mailbox.ctypes.data) + uint64(4 * index)
+    return address_of(mailbox) + uint64(4 * index)
 
 
 @inlined

@@ -14,7 +14,7 @@ from numba import from_dtype, int64, uint32, uint64
 
 from tickwire.kernel import inlined, kernel
 from tickwire.records import N_FEATURES, ROW, WINDOW_ROWS
-from tickwire.ring.words import fence_acquire, fence_release, load_relaxed, store_relaxed
+from tickwire.ring.words import address_of, fence_acquire, fence_release, load_relaxed, store_relaxed
 from tickwire_inference.layouts import ROW_OK, ROW_OVERRUN
 
 ROWS_TYPE = from_dtype(ROW)[::1]
@@ -36,9 +36,9 @@ _MASK = WINDOW_ROWS - 1
 
 
 @inlined
-def address_of(sequences, symbol):
+def word_of(sequences, symbol):
     """Return the address of a symbol's word."""
-    return uint64(sequences.ctypes.data) + uint64(8 * symbol)
+    return address_of(sequences) + uint64(8 * symbol)
 
 
 @inlined
@@ -71,7 +71,7 @@ def append(bits, newest, held_from, symbol, row_sequence, row_words, at):
     elif row_sequence != known + uint64(1):
         return HOLE
     # SYNC newest: the slot of this row is being written from here on (I1).
-    store_relaxed(address_of(newest, symbol), row_sequence)
+    store_relaxed(word_of(newest, symbol), row_sequence)
     fence_release()
     slot = int64(row_sequence & uint64(_MASK))
     finite = True
@@ -103,6 +103,6 @@ def gather(bits, newest, symbol, last, staging, at):
             staging[at, i, k] = bits[symbol, slot, k]
     fence_acquire()
     # SYNC newest: how far the scheduler has got while the rows were copied (I1).
-    if load_relaxed(address_of(newest, symbol)) - first >= uint64(WINDOW_ROWS):
+    if load_relaxed(word_of(newest, symbol)) - first >= uint64(WINDOW_ROWS):
         return ROW_OVERRUN
     return ROW_OK

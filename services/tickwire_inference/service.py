@@ -1,0 +1,175 @@
+"""The inference service: loads and warms an engine, attaches to its rings, runs scheduler and engine thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
+
+from tickwire.errors import EngineError, RingNotFoundError
+from tickwire.ring import Consumer, Producer, Start
+from tickwire.ring.producer import REPLAY_STALL_TIMEOUT_MS
+from tickwire.runtime.context import ServiceContext
+from tickwire.runtime.hot_thread import HotThread
+from tickwire.topology import PREDICTIONS, ROWS
+from tickwire.windows import WindowReader
+from tickwire_inference.compiled import KERNEL_MODULES
+from tickwire_inference.config import InferenceConfig
+from tickwire_inference.engine_thread import EngineThread
+from tickwire_inference.engines import HostEngine, load_engine
+from tickwire_inference.kernels.desk import Desk, new_desk
+from tickwire_inference.scheduler import Scheduler
+from tickwire_inference.stats import INFERENCE_STATS, StatsArrays
+
+T = TypeVar("T")
+
+CONSUMER_NAME = "inference"
+"""Name of the consumer of the rows ring."""
+
+_LOOK_EVERY_S = 0.01
+_GENERATION_INTERVAL_S = 0.25
+_JOIN_TIMEOUT_S = 5.0
+
+
+class InferenceService:
+    """Wiring only."""
+
+    name: ClassVar[str] = "inference"
+    config_type: ClassVar[type] = InferenceConfig
+    kernel_modules: ClassVar[tuple[str, ...]] = KERNEL_MODULES
+
+    def __init__(self, context: ServiceContext[InferenceConfig]) -> None:
+        """Keep the context; `start` does the rest."""
+        self._context = context
+        self._engine: HostEngine | None = None
+        self._scheduler: Scheduler | None = None
+        self._threads: list[HotThread] = []
+        self._ends: list[Consumer | Producer] = []
+
+    async def start(self) -> None:
+        """Load and warm the engine first, so that a missing model leaves nothing behind; then attach and start.
+
+        Raises:
+            EngineError: The model cannot be used.
+            ConfigError: An override names a symbol that the run does not have.
+            RingError: Rows, windows or predictions cannot be attached.
+        """
+        context = self._context
+        ranks = context.config.ranks(context.symbols)
+        engine = await asyncio.to_thread(load_engine, context.config, context.run.resolve(context.config.models_dir))
+        self._engine = engine
+        run_times_ns = await asyncio.to_thread(engine.warm_up)
+        context.log.info(
+            "engine_loaded",
+            model=engine.label,
+            engine=engine.kind.name.lower(),
+            window_rows=engine.window_rows,
+            bucket_times_us=[round(time_ns / 1000) for time_ns in run_times_ns],
+        )
+        desk = self._new_desk(ranks, engine.window_rows)
+        scheduler = await self._attach(desk)
+        scheduler.serve_with(engine, run_times_ns)
+        self._scheduler = scheduler
+        self._threads = [
+            context.hot_thread("scheduler", scheduler.body, scheduler.reattach),
+            context.hot_thread("engine", EngineThread(desk, engine, context.log).body),
+        ]
+        for thread in self._threads:
+            thread.start()
+        context.tasks.spawn("generations", self._watch_generations)
+
+    async def run(self) -> None:
+        """Wait for the stop; the threads do the work."""
+        await self._context.stop.wait()
+
+    async def drain(self) -> None:
+        """Take no more rows, answer what waits, publish it."""
+        if self._scheduler is None or not self._threads:
+            return
+        self._scheduler.request_drain()
+        while not self._scheduler.drained:  # noqa: ASYNC110 - the answer comes from a thread that knows no event loop
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def close(self) -> None:
+        """Stop the threads, then detach.
+
+        Raises:
+            EngineError: A thread does not end; its memory stays mapped.
+        """
+        for thread in self._threads:
+            thread.stop()
+        for thread in self._threads:
+            if not await asyncio.to_thread(thread.join, _JOIN_TIMEOUT_S):
+                raise EngineError(f"thread {thread.name!r}: must end within {_JOIN_TIMEOUT_S:g} s, still runs")
+        self._threads.clear()
+        if self._scheduler is not None:
+            self._scheduler.close()
+        for end in self._ends:
+            end.close()
+        self._ends.clear()
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def _new_desk(self, ranks: list[int], window_rows: int) -> Desk:
+        context = self._context
+        stats = context.create_stats(INFERENCE_STATS)
+        return new_desk(
+            [context.config.budget_of_ns(rank) for rank in ranks],
+            [rank * context.config.ageing_us * 1000 for rank in ranks],
+            window_rows,
+            context.run.closed_loop,
+            StatsArrays(stats.counters, stats.gauges, stats.histograms, stats.per_symbol),
+        )
+
+    # Rows before windows: what features writes in between is then in both, and known when it comes from the ring.
+    async def _attach(self, desk: Desk) -> Scheduler:
+        context = self._context
+        prefix, symbol_table_hash = context.run.prefix, context.symbols.hash
+        stall_timeout_ms = REPLAY_STALL_TIMEOUT_MS if context.run.closed_loop else context.config.stall_timeout_ms
+        predictions = Producer.attach(
+            prefix, PREDICTIONS, symbol_table_hash=symbol_table_hash, stall_timeout_ms=stall_timeout_ms
+        )
+        self._ends.append(predictions)
+        context.watch_producer(predictions)
+        rows = await self._when_created(
+            lambda: Consumer.attach(
+                prefix,
+                ROWS,
+                name=CONSUMER_NAME,
+                symbol_table_hash=symbol_table_hash,
+                start=Start.HEAD,
+                timeout_s=0,
+            )
+        )
+        self._ends.append(rows)
+        store = await self._when_created(
+            lambda: WindowReader.attach(prefix, symbol_table_hash=symbol_table_hash, timeout_s=0)
+        )
+
+        def attach_store() -> WindowReader:
+            return WindowReader.attach(prefix, symbol_table_hash=symbol_table_hash)
+
+        return Scheduler(desk, rows, predictions, store, attach_store)
+
+    # Features may start later; the wait is the event loop's, so that an os_signal ends it.
+    async def _when_created(self, attach: Callable[[], T]) -> T:
+        wait_s = self._context.config.wait_for_rows_s
+        deadline_s = asyncio.get_running_loop().time() + wait_s
+        while True:
+            try:
+                return attach()
+            except RingNotFoundError as error:
+                if asyncio.get_running_loop().time() >= deadline_s:
+                    raise RingNotFoundError(
+                        f"inference: rows ring and windows store must appear within {wait_s:g} s, did not; "
+                        f"is features running with prefix {self._context.run.prefix!r}?"
+                    ) from error
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def _watch_generations(self) -> None:
+        assert self._scheduler is not None
+        while True:
+            if self._scheduler.check_generation():
+                self._context.log.warning("rows_replaced")
+            await asyncio.sleep(_GENERATION_INTERVAL_S)
