@@ -7,7 +7,7 @@ I3  A full side gives up the level that is farthest from the best.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,5 +34,5 @@ def new_book(n_symbols: int, capacity: int = DEFAULT_CAPACITY) -> Book:
     return Book(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros((n_symbols, 2), np.int64))
 
 
-BOOK_TYPE = typeof(new_book(1, 2))
+BOOK_TYPE: Any = typeof(new_book(1, 2))  # type: ignore[no-untyped-call]
 """Numba type of a `Book`, for signatures."""

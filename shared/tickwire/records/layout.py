@@ -47,7 +47,7 @@ def slot_dtype(slot_bytes: int, fields: Sequence[FieldSpec]) -> np.dtype[np.void
         raise ValueError(f"slot: must be a multiple of 64 bytes and hold {packed.itemsize}, was {slot_bytes}")
     if spare:
         specs.append(("reserved", "u1", (spare,)))
-    return np.dtype(specs)
+    return np.dtype(specs, align=True)
 
 
 def schema_hash(dtype: np.dtype[np.void], *extra: str) -> int:

@@ -1,0 +1,1 @@
+"""Ingest: from venues and captures to ticks."""
