@@ -1,6 +1,6 @@
-"""One row: the 48 features of a view and a run, in the order of `tickwire.records.features.FEATURES`.
+"""One row: the 48 features of the levels in hand and a run, in the order of `tickwire.records.features.FEATURES`.
 
-Pure functions on arrays. `fill_row` computes in float64 and stores float32.
+Computed in float64, stored as float32.
 """
 
 from __future__ import annotations
@@ -11,26 +11,10 @@ from numba import boolean, float32, float64, int64
 
 from tickwire.kernel import inlined, kernel
 from tickwire.records.features import AGE_UNIT_NS, BASIS_POINTS, FEATURE_NAMES, LEVELS
-from tickwire_features.kernels.run import LEVELS_TYPE, MARKS_TYPE, SUMS_TYPE
-from tickwire_features.state import (
-    RUN_TIME,
-    SUM_FLOW_LEVELS,
-    SUM_FLOW_TOP,
-    SUM_SIGNED_FAST,
-    SUM_SIGNED_SLOW,
-    SUM_SQUARED_RETURNS,
-    SUM_TRADED_SLOW,
-    TRADES,
-    TYPICAL,
-    TYPICAL_TRADE,
-    VIEW_ASK_PRICE,
-    VIEW_ASK_QUANTITY,
-    VIEW_BID_PRICE,
-    VIEW_BID_QUANTITY,
-)
+from tickwire_features.kernels.desk import SYMBOL_TYPE, WORK_TYPE
+from tickwire_features.state import ASK_PRICE, ASK_QUANTITY, BID_PRICE, BID_QUANTITY
 
-ROW_TYPE = float32[::1]
-
+_N_FEATURES = len(FEATURE_NAMES)
 _ORDER_FLOW_TOP = FEATURE_NAMES.index("order_flow_top")
 _ORDER_FLOW_LEVELS = FEATURE_NAMES.index("order_flow_levels")
 _TRADE_IMBALANCE = FEATURE_NAMES.index("trade_imbalance")
@@ -39,13 +23,12 @@ _MICROPRICE_OFFSET = FEATURE_NAMES.index("microprice_offset")
 _SPREAD = FEATURE_NAMES.index("spread")
 _REALISED_VOLATILITY = FEATURE_NAMES.index("realised_volatility")
 _EVENT_AGE = FEATURE_NAMES.index("event_age")
-_N_FEATURES = len(FEATURE_NAMES)
 
 
 @inlined
-def _offset(price, bid, ask):
-    # (price - mid) / mid in basis points, with mid = (bid + ask) / 2.
-    return BASIS_POINTS * (2.0 * float64(price) - (bid + ask)) / (bid + ask)
+def _offset(price, twice_mid):
+    # (price - mid) / mid in basis points.
+    return BASIS_POINTS * (2.0 * float64(price) - twice_mid) / twice_mid
 
 
 @inlined
@@ -53,44 +36,56 @@ def _signed_log(value):
     return math.copysign(math.log1p(abs(value)), value)
 
 
-@kernel(boolean(ROW_TYPE, SUMS_TYPE, MARKS_TYPE, LEVELS_TYPE, int64, int64, int64))
-def fill_row(row, sums, marks, view, bids, asks, time_ns):
-    """Compute the row of an event that `add_event` has taken into the run.
+@inlined
+def _fill_levels(row, work, typical):
+    levels = work.levels
+    bids = work.bids
+    asks = work.asks
+    twice_mid = float64(levels[BID_PRICE, 0]) + float64(levels[ASK_PRICE, 0])
+    for i in range(LEVELS):
+        row[4 * i] = _offset(levels[BID_PRICE, min(i, bids - 1)], twice_mid)
+        row[4 * i + 1] = math.log1p(float64(levels[BID_QUANTITY, i]) / typical) if i < bids else 0.0
+        row[4 * i + 2] = _offset(levels[ASK_PRICE, min(i, asks - 1)], twice_mid)
+        row[4 * i + 3] = math.log1p(float64(levels[ASK_QUANTITY, i]) / typical) if i < asks else 0.0
+
+
+@inlined
+def _fill_top(row, work):
+    levels = work.levels
+    bid_quantity = float64(levels[BID_QUANTITY, 0])
+    row[_MICROPRICE_OFFSET] = bid_quantity / (bid_quantity + float64(levels[ASK_QUANTITY, 0])) - 0.5
+    row[_SPREAD] = math.log(float64(levels[ASK_PRICE, 0]) - float64(levels[BID_PRICE, 0]))
+
+
+@inlined
+def _fill_run(row, symbol, time_ns):
+    row[_ORDER_FLOW_TOP] = _signed_log(symbol.flow_top / symbol.typical)
+    row[_ORDER_FLOW_LEVELS] = _signed_log(symbol.flow_levels / symbol.typical)
+    imbalance = 0.0
+    if symbol.trades > 0:
+        imbalance = symbol.signed_slow / (symbol.traded_slow + symbol.typical_trade)
+    row[_TRADE_IMBALANCE] = imbalance
+    row[_SIGNED_VOLUME] = _signed_log(symbol.signed_fast / symbol.typical)
+    row[_REALISED_VOLATILITY] = BASIS_POINTS * math.sqrt(symbol.squared_returns)
+    row[_EVENT_AGE] = math.log1p(float64(max(time_ns - symbol.run_time_ns, 0)) / AGE_UNIT_NS)
+
+
+@kernel(boolean(float32[::1], SYMBOL_TYPE, WORK_TYPE, int64))
+def fill_row(row, symbol, work, time_ns):
+    """Compute the row of an event that `add_event` has taken into the run, and `finish_event` has not yet.
 
     Args:
         row: Filled, shape (48,).
-        sums: The symbol's sums.
-        marks: The symbol's counts and times, `RUN_TIME` still that of the event before.
-        view: Levels now, two-sided and not crossed.
-        bids: Levels of the bid side, at least 1.
-        asks: Levels of the ask side, at least 1.
+        symbol: The symbol.
+        work: With the event's levels, two-sided and not crossed.
         time_ns: Receive time of the event.
 
     Returns:
         Whether every value is finite; if one is not, the whole row is zeros.
     """
-    typical = sums[TYPICAL]
-    bid = float64(view[VIEW_BID_PRICE, 0])
-    ask = float64(view[VIEW_ASK_PRICE, 0])
-    for i in range(LEVELS):
-        b = min(i, bids - 1)
-        a = min(i, asks - 1)
-        row[4 * i] = _offset(view[VIEW_BID_PRICE, b], bid, ask)
-        row[4 * i + 1] = math.log1p(float64(view[VIEW_BID_QUANTITY, i]) / typical) if i < bids else 0.0
-        row[4 * i + 2] = _offset(view[VIEW_ASK_PRICE, a], bid, ask)
-        row[4 * i + 3] = math.log1p(float64(view[VIEW_ASK_QUANTITY, i]) / typical) if i < asks else 0.0
-    row[_ORDER_FLOW_TOP] = _signed_log(sums[SUM_FLOW_TOP] / typical)
-    row[_ORDER_FLOW_LEVELS] = _signed_log(sums[SUM_FLOW_LEVELS] / typical)
-    imbalance = 0.0
-    if marks[TRADES] > 0:
-        imbalance = sums[SUM_SIGNED_SLOW] / (sums[SUM_TRADED_SLOW] + sums[TYPICAL_TRADE])
-    row[_TRADE_IMBALANCE] = imbalance
-    row[_SIGNED_VOLUME] = _signed_log(sums[SUM_SIGNED_FAST] / typical)
-    bid_quantity = float64(view[VIEW_BID_QUANTITY, 0])
-    row[_MICROPRICE_OFFSET] = bid_quantity / (bid_quantity + float64(view[VIEW_ASK_QUANTITY, 0])) - 0.5
-    row[_SPREAD] = math.log(ask - bid)
-    row[_REALISED_VOLATILITY] = BASIS_POINTS * math.sqrt(sums[SUM_SQUARED_RETURNS])
-    row[_EVENT_AGE] = math.log1p(float64(max(time_ns - marks[RUN_TIME], 0)) / AGE_UNIT_NS)
+    _fill_levels(row, work, symbol.typical)
+    _fill_top(row, work)
+    _fill_run(row, symbol, time_ns)
     for k in range(_N_FEATURES):
         if not math.isfinite(row[k]):
             for j in range(_N_FEATURES):

@@ -1,0 +1,93 @@
+"""What features counts and measures, and where each value stands in the kernels' arrays. Written by the hot thread."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tickwire.runtime.buckets import HISTOGRAM_WORDS
+from tickwire.runtime.stats import StatsSpec
+
+FEATURES_STATS = StatsSpec(
+    counters=(
+        "ticks",  # ticks taken from the ring
+        "lost_ticks",  # overwritten on the ring before they were read, after an eviction
+        "laps",  # evictions from the ring
+        "rows",
+        "rows_not_finite",  # of these: replaced by zeros and of no use
+        "events_one_sided",  # events without a row: a side of the book was empty
+        "events_crossed",  # events without a row: best bid not below best ask
+        "invalidated",  # INVALIDATED records
+        "ticks_without_book",  # deltas, quotes, trades and levels of a symbol whose book is not valid
+        "orders_ignored",  # order ticks: no L3 books are kept
+        "ticks_unknown",  # of a symbol, kind or side that does not exist
+        "levels_dropped",  # farthest levels that a full book gave up
+        "barriers",
+    ),
+    gauges=("turn_mono_ns",),  # last turn of the hot loop
+    histograms=(
+        "tick_to_row",  # tick published to row published
+        "receive_to_row",  # tick received to row published
+    ),
+    per_symbol=(
+        "ticks",
+        "rows",
+        "window_rows",  # rows of the unbroken run, at most 1,024
+        "invalidated",
+        "rows_not_finite",
+        "events_without_row",  # one-sided or crossed
+        "book_valid",  # 1 or 0
+        "last_row_mono_ns",
+    ),
+)
+"""All of it, by name."""
+
+TICKS = FEATURES_STATS.counter("ticks")
+LOST_TICKS = FEATURES_STATS.counter("lost_ticks")
+LAPS = FEATURES_STATS.counter("laps")
+ROWS = FEATURES_STATS.counter("rows")
+ROWS_NOT_FINITE = FEATURES_STATS.counter("rows_not_finite")
+EVENTS_ONE_SIDED = FEATURES_STATS.counter("events_one_sided")
+EVENTS_CROSSED = FEATURES_STATS.counter("events_crossed")
+INVALIDATED = FEATURES_STATS.counter("invalidated")
+TICKS_WITHOUT_BOOK = FEATURES_STATS.counter("ticks_without_book")
+ORDERS_IGNORED = FEATURES_STATS.counter("orders_ignored")
+TICKS_UNKNOWN = FEATURES_STATS.counter("ticks_unknown")
+LEVELS_DROPPED = FEATURES_STATS.counter("levels_dropped")
+BARRIERS = FEATURES_STATS.counter("barriers")
+
+TURN_MONO_NS = FEATURES_STATS.gauge("turn_mono_ns")
+
+TICK_TO_ROW_NS = FEATURES_STATS.histogram("tick_to_row")
+RECEIVE_TO_ROW_NS = FEATURES_STATS.histogram("receive_to_row")
+
+SYMBOL_TICKS = FEATURES_STATS.symbol_column("ticks")
+SYMBOL_ROWS = FEATURES_STATS.symbol_column("rows")
+SYMBOL_WINDOW_ROWS = FEATURES_STATS.symbol_column("window_rows")
+SYMBOL_INVALIDATED = FEATURES_STATS.symbol_column("invalidated")
+SYMBOL_ROWS_NOT_FINITE = FEATURES_STATS.symbol_column("rows_not_finite")
+SYMBOL_EVENTS_WITHOUT_ROW = FEATURES_STATS.symbol_column("events_without_row")
+SYMBOL_BOOK_VALID = FEATURES_STATS.symbol_column("book_valid")
+SYMBOL_LAST_ROW_MONO_NS = FEATURES_STATS.symbol_column("last_row_mono_ns")
+
+
+class StatsArrays(NamedTuple):
+    """The arrays behind a `Stats`, as kernels take them."""
+
+    counters: npt.NDArray[np.uint64]
+    gauges: npt.NDArray[np.uint64]
+    histograms: npt.NDArray[np.uint64]
+    per_symbol: npt.NDArray[np.uint64]
+
+
+def private_stats(n_symbols: int) -> StatsArrays:
+    """Return statistics in memory of this process alone, for kernels without a service around them."""
+    spec = FEATURES_STATS
+    return StatsArrays(
+        np.zeros(len(spec.counters), np.uint64),
+        np.zeros(len(spec.gauges), np.uint64),
+        np.zeros((len(spec.histograms), HISTOGRAM_WORDS), np.uint64),
+        np.zeros((n_symbols, len(spec.per_symbol)), np.uint64),
+    )
