@@ -72,11 +72,13 @@ class Scheduler:
 
     def request_drain(self) -> None:
         """Ask for answers to everything that waits; no more rows are taken."""
+        # SYNC drain: the loop closes what waits with DRAIN from its next turn on.
         self._desk.requested[REQUESTED_DRAIN] = 1
 
     @property
     def drained(self) -> bool:
         """Whether everything is answered and published after `request_drain`."""
+        # SYNC drained: every answer is on the predictions ring.
         return bool(self._desk.drained[0])
 
     def close(self) -> None:

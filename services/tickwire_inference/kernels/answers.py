@@ -6,14 +6,13 @@ I2  A refused batch of answers stays where it is and is offered again; nothing i
 
 from __future__ import annotations
 
-from numba import int64, uint8, uint32, uint64
+from numba import boolean, int64, uint8, uint32, uint64, void
 
-from tickwire.kernel import inlined, kernel
 from tickwire.records import PREDICTION, PredictionKind
 from tickwire.ring.kernels import BACK_PRESSURE, publish
 from tickwire.runtime.kernels import bump
 from tickwire_inference.kernels.counting import count_symbol
-from tickwire_inference.kernels.desk import DESK_TYPE, OUTBOX_SPARE
+from tickwire_inference.kernels.desk import DESK_TYPE, OUTBOX_SPARE, internal
 from tickwire_inference.kernels.queue import withdraw, withdraw_expired
 from tickwire_inference.stats import (
     BACK_PRESSURE_COUNT,
@@ -31,7 +30,7 @@ _EXPIRED = int(PredictionKind.EXPIRED)
 _INVALIDATED = int(PredictionKind.INVALIDATED)
 
 
-@inlined
+@internal(void(DESK_TYPE, int64, int64, int64))
 def fill_from_row(d, draft, at, now_ns):
     """Write what polled row `at` says into a draft: identity, prices and the trace up to here."""
     answer = d.drafts[draft]
@@ -52,7 +51,7 @@ def fill_from_row(d, draft, at, now_ns):
     answer.deadline_mono_ns = int64(0)
 
 
-@inlined
+@internal(int64(DESK_TYPE, uint64[:, ::1], int64, int64))
 def post(d, words, at, kind):
     """Move a copy of record `at` of `words` into the outbox as `kind`; return its place there."""
     place = d.loop[0].outbox_end
@@ -63,7 +62,7 @@ def post(d, words, at, kind):
     return place
 
 
-@inlined
+@internal(void(DESK_TYPE, int64, int64, int64))
 def post_without_request(d, at, kind, now_ns):
     """Answer with what polled row `at` says although no request waits."""
     spare = d.budget_ns.size
@@ -71,7 +70,7 @@ def post_without_request(d, at, kind, now_ns):
     post(d, d.draft_words, spare, kind)
 
 
-@inlined
+@internal(boolean(DESK_TYPE, int64))
 def invalidate_waiting(d, symbol):
     """Answer a symbol's waiting request INVALIDATED; return whether there was one. The caller counts the answer."""
     if withdraw(d.queue, d.order, d.state, symbol) == 0:
@@ -81,14 +80,14 @@ def invalidate_waiting(d, symbol):
     return True
 
 
-@inlined
+@internal(void(DESK_TYPE, int64))
 def count_invalidated(d, symbol):
     """Count one INVALIDATED answer, of a request or not."""
     bump(d.counters, INVALIDATED, 1)
-    count_symbol(d, symbol, SYMBOL_INVALIDATED)
+    count_symbol(d.per_symbol, symbol, SYMBOL_INVALIDATED)
 
 
-@kernel(int64(DESK_TYPE))
+@internal(int64(DESK_TYPE))
 def post_all_invalidated(d):
     """Answer INVALIDATED for every symbol, whether a request waits or not: the rows are gone; return how many."""
     n = d.budget_ns.size
@@ -99,24 +98,24 @@ def post_all_invalidated(d):
     return n
 
 
-@kernel(int64(DESK_TYPE, int64))
+@internal(int64(DESK_TYPE, int64))
 def post_expired(d, now_ns):
     """Answer everything EXPIRED whose deadline has come; return how many."""
     n = withdraw_expired(d.queue, d.order, d.state, now_ns, d.chosen)
     for i in range(n):
         post(d, d.draft_words, d.chosen[i], _EXPIRED)
-        count_symbol(d, d.chosen[i], SYMBOL_EXPIRED)
+        count_symbol(d.per_symbol, d.chosen[i], SYMBOL_EXPIRED)
     bump(d.counters, EXPIRED, n)
     return n
 
 
-@inlined
+@internal(boolean(DESK_TYPE))
 def has_room(d):
     """Say whether rows may be taken without running out of places for their answers (I1)."""
     return d.loop[0].outbox_end + d.budget_ns.size + OUTBOX_SPARE <= d.outbox.size
 
 
-@kernel(int64(DESK_TYPE, uint64[::1]))
+@internal(int64(DESK_TYPE, uint64[::1]))
 def flush(d, producer):
     """Publish the outbox; return how many answers went out. Sets `refused` when the ring takes no more (I2)."""
     loop = d.loop[0]

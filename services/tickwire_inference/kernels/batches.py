@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from numba import int64, uint8, uint32, uint64
+from numba import int64, uint8, uint32, uint64, void
 
-from tickwire.kernel import inlined, kernel
 from tickwire.records import PREDICTION, PredictionKind
 from tickwire.ring.words import load_acquire_32
 from tickwire.runtime.kernels import bump, record_ns, set_gauge
 from tickwire_inference.kernels.answers import count_invalidated, post
 from tickwire_inference.kernels.counting import count_symbol
 from tickwire_inference.kernels.decision import LAUNCH, decide
-from tickwire_inference.kernels.desk import DESK_TYPE, MODEL_WORDS
+from tickwire_inference.kernels.desk import DESK_TYPE, MODEL_WORDS, internal
 from tickwire_inference.kernels.flight import begin_batch, end_batch
 from tickwire_inference.kernels.queue import withdraw_batch
 from tickwire_inference.kernels.slots import signal, word_address
@@ -50,7 +49,7 @@ _FAILED = int(PredictionKind.FAILED)
 _INVALIDATED = int(PredictionKind.INVALIDATED)
 
 
-@inlined
+@internal(void(DESK_TYPE, int64, int64, int64))
 def _launch(d, reason, size, now_ns):
     loop = d.loop[0]
     slot = int64(loop.batch_sequence % uint64(MAX_IN_FLIGHT))
@@ -77,7 +76,7 @@ def _launch(d, reason, size, now_ns):
     signal(d.mailbox, SUBMITTED, uint32(loop.batch_sequence))
 
 
-@kernel(int64(DESK_TYPE, int64))
+@internal(int64(DESK_TYPE, int64))
 def launch_batches(d, now_ns):
     """Close and launch batches as long as the decision says so; return how many."""
     n = int64(0)
@@ -89,7 +88,7 @@ def launch_batches(d, now_ns):
         n += 1
 
 
-@inlined
+@internal(int64(DESK_TYPE, int64, int64))
 def _outcome(d, slot, i):
     # What one row of a finished batch is answered with; counts it.
     answer = d.batches[slot * MAX_BATCH + i]
@@ -101,7 +100,7 @@ def _outcome(d, slot, i):
         return _INVALIDATED
     if d.slots[slot].engine_failed == 0 and status == ROW_OK:
         bump(d.counters, PREDICTIONS, 1)
-        count_symbol(d, symbol, SYMBOL_PREDICTIONS)
+        count_symbol(d.per_symbol, symbol, SYMBOL_PREDICTIONS)
         return _PREDICTION
     if status == ROW_OVERRUN:
         bump(d.counters, FAILED_OVERRUN, 1)
@@ -109,11 +108,11 @@ def _outcome(d, slot, i):
         bump(d.counters, FAILED_ENGINE, 1)
     else:
         bump(d.counters, FAILED_OUTPUT, 1)
-    count_symbol(d, symbol, SYMBOL_FAILED)
+    count_symbol(d.per_symbol, symbol, SYMBOL_FAILED)
     return _FAILED
 
 
-@inlined
+@internal(void(DESK_TYPE, int64, int64))
 def _take_back(d, slot, now_ns):
     command = d.slots[slot]
     for i in range(command.size):
@@ -135,7 +134,7 @@ def _take_back(d, slot, now_ns):
     end_batch(d.state, d.runs_ns, d.runs, d.p99_ns, command.end_ns)
 
 
-@kernel(int64(DESK_TYPE, int64))
+@internal(int64(DESK_TYPE, int64))
 def take_results(d, now_ns):
     """Turn the batches that the engine thread has finished into answers; return how many batches."""
     n = int64(0)

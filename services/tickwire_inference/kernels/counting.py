@@ -8,12 +8,12 @@ from tickwire_inference.stats import N_SYMBOL_COLUMNS
 
 
 @inlined
-def count_symbol(d, symbol, column):
+def count_symbol(per_symbol, symbol, column):
     """Add 1 to one of a symbol's values."""
-    bump(d.per_symbol, symbol * N_SYMBOL_COLUMNS + column, 1)
+    bump(per_symbol, symbol * N_SYMBOL_COLUMNS + column, 1)
 
 
 @inlined
-def set_symbol(d, symbol, column, value):
+def set_symbol(per_symbol, symbol, column, value):
     """Set one of a symbol's values."""
-    set_gauge(d.per_symbol, symbol * N_SYMBOL_COLUMNS + column, value)
+    set_gauge(per_symbol, symbol * N_SYMBOL_COLUMNS + column, value)

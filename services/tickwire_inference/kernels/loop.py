@@ -9,16 +9,16 @@ I2  It leaves with REATTACH only when nothing is in flight and every symbol has 
 
 from __future__ import annotations
 
-from numba import int64, uint32, uint64
+from numba import boolean, int64, uint32, uint64, void
 
-from tickwire.kernel import inlined, kernel
+from tickwire.kernel import kernel
 from tickwire.ring.kernels import REATTACH, STOPPED, wait_or_word
 from tickwire.ring.words import futex_wait, load_acquire, monotonic_ns, store_release
 from tickwire.runtime.kernels import set_gauge
 from tickwire_inference.kernels.answers import flush, has_room, post_all_invalidated, post_expired
 from tickwire_inference.kernels.batches import launch_batches, take_results
 from tickwire_inference.kernels.decision import next_decision_ns
-from tickwire_inference.kernels.desk import DESK_TYPE, REQUESTED_DRAIN
+from tickwire_inference.kernels.desk import DESK_TYPE, REQUESTED_DRAIN, internal
 from tickwire_inference.kernels.rows import pass_barrier_on, take_rows
 from tickwire_inference.kernels.slots import word_address
 from tickwire_inference.kernels.windows import word_of
@@ -29,7 +29,7 @@ _MAX_PARK_NS = 20_000_000
 _REFUSED_PARK_NS = 200_000  # how soon a full predictions ring is tried again; its consumer wakes nobody
 
 
-@inlined
+@internal(void(DESK_TYPE, uint64[::1], boolean, int64, uint64))
 def _park(d, consumer, listening, now_ns, stop_address):
     loop = d.loop[0]
     until_ns = now_ns + _REFUSED_PARK_NS
@@ -43,7 +43,7 @@ def _park(d, consumer, listening, now_ns, stop_address):
         futex_wait(completed, taken, until_ns - now_ns)  # rows are not wanted, or their ring has ended
 
 
-@inlined
+@internal(boolean(DESK_TYPE))
 def _is_idle(d):
     return d.state[0].waiting == 0 and d.state[0].in_flight == 0 and d.loop[0].outbox_end == 0
 

@@ -18,7 +18,7 @@ from tickwire.runtime.kernels import bump
 from tickwire.windows.kernels import read_run
 from tickwire_inference.kernels.answers import count_invalidated, invalidate_waiting, post
 from tickwire_inference.kernels.counting import set_symbol
-from tickwire_inference.kernels.desk import DESK_TYPE
+from tickwire_inference.kernels.desk import DESK_TYPE, internal
 from tickwire_inference.kernels.windows import is_finite, word_of
 from tickwire_inference.stats import REPAIRS, SYMBOL_WINDOW_ROWS
 
@@ -26,16 +26,16 @@ _ATTEMPTS = 8  # the store is overwritten while it is read only if 64 rows of on
 _INVALIDATED = int(PredictionKind.INVALIDATED)
 
 
-@kernel(void(DESK_TYPE, int64))
+@internal(void(DESK_TYPE, int64))
 def forget_window(d, symbol):
     """Start a symbol's window anew with its next row (I1)."""
     # SYNC newest: no window of this symbol can be gathered any more.
     store_relaxed(word_of(d.newest, symbol), uint64(0))
     d.held_from[symbol] = uint64(0)
-    set_symbol(d, symbol, SYMBOL_WINDOW_ROWS, 0)
+    set_symbol(d.per_symbol, symbol, SYMBOL_WINDOW_ROWS, 0)
 
 
-@kernel(void(DESK_TYPE, int64))
+@internal(void(DESK_TYPE, int64))
 def repair_window(d, symbol):
     """Copy a symbol's newest rows from the store, at most T."""
     bump(d.counters, REPAIRS, 1)
@@ -72,7 +72,7 @@ def repair_window(d, symbol):
             finite = finite and is_finite(low) and is_finite(high)
         if not finite:
             d.held_from[symbol] = first + uint64(i + 1)
-    set_symbol(d, symbol, SYMBOL_WINDOW_ROWS, head + uint64(1) - d.held_from[symbol])
+    set_symbol(d.per_symbol, symbol, SYMBOL_WINDOW_ROWS, head + uint64(1) - d.held_from[symbol])
 
 
 @kernel(void(DESK_TYPE))

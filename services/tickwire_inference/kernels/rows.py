@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from numba import int64, uint32, uint64, void
 
-from tickwire.kernel import inlined, kernel
+from tickwire.kernel import inlined
 from tickwire.records import WINDOW_ROWS, PredictionKind, RowKind
 from tickwire.ring.kernels import LAPPED, LAST_LOST, commit, poll
 from tickwire.ring.words import load_acquire
@@ -24,7 +24,7 @@ from tickwire_inference.kernels.answers import (
     post_without_request,
 )
 from tickwire_inference.kernels.counting import count_symbol, set_symbol
-from tickwire_inference.kernels.desk import DESK_TYPE, POLL_ROWS, REQUESTED_DRAIN
+from tickwire_inference.kernels.desk import DESK_TYPE, POLL_ROWS, REQUESTED_DRAIN, internal
 from tickwire_inference.kernels.queue import submit, withdraw
 from tickwire_inference.kernels.repair import forget_window, repair_all, repair_window
 from tickwire_inference.kernels.windows import APPENDED_NOT_FINITE, HOLE, NOT_NEW, append, word_of
@@ -50,7 +50,7 @@ _INVALIDATED = int(PredictionKind.INVALIDATED)
 _BARRIER = int(PredictionKind.BARRIER)
 
 
-@inlined
+@internal(void(DESK_TYPE, int64, int64, int64))
 def _invalidate(d, symbol, at, now_ns):
     if not invalidate_waiting(d, symbol):
         post_without_request(d, at, _INVALIDATED, now_ns)
@@ -58,19 +58,19 @@ def _invalidate(d, symbol, at, now_ns):
 
 
 @inlined
-def _usable_rows(d, symbol, row_sequence):
+def _usable_rows(valid_from, held_from, row_sequence):
     # Rows of the unbroken, valid, finite run that ends with this one (I1).
-    usable = int64(row_sequence) + 1 - int64(max(d.valid_from[symbol], d.held_from[symbol]))
+    usable = int64(row_sequence) + 1 - int64(max(valid_from, held_from))
     return min(max(usable, 0), WINDOW_ROWS)
 
 
-@inlined
+@internal(void(DESK_TYPE, int64))
 def _count_request(d, symbol):
     bump(d.counters, REQUESTS, 1)
-    count_symbol(d, symbol, SYMBOL_REQUESTS)
+    count_symbol(d.per_symbol, symbol, SYMBOL_REQUESTS)
 
 
-@inlined
+@internal(void(DESK_TYPE, int64, int64, int64))
 def _request(d, symbol, at, now_ns):
     row = d.rows[at]
     deadline_ns = row.publish_mono_ns + d.budget_ns[symbol]
@@ -86,27 +86,27 @@ def _request(d, symbol, at, now_ns):
     _count_request(d, symbol)
 
 
-@inlined
+@internal(void(DESK_TYPE, int64, int64, int64))
 def _fail_request(d, symbol, at, now_ns):
     # A request whose own newest row is not finite: it stands for a waiting one too, and neither can be computed.
     _count_request(d, symbol)
     bump(d.counters, CONFLATED, withdraw(d.queue, d.order, d.state, symbol))
     post_without_request(d, at, _FAILED, now_ns)
     bump(d.counters, FAILED_INPUT, 1)
-    count_symbol(d, symbol, SYMBOL_FAILED)
+    count_symbol(d.per_symbol, symbol, SYMBOL_FAILED)
 
 
-@kernel(void(DESK_TYPE, int64, int64))
+@internal(void(DESK_TYPE, int64, int64))
 def take_row(d, at, now_ns):
     """Deal with polled row `at`, which is not a barrier."""
     row = d.rows[at]
     symbol = int64(row.symbol_id)
     if row.kind == _ROW_INVALIDATED:
         d.valid_from[symbol] = max(d.valid_from[symbol], row.valid_from)
-        set_symbol(d, symbol, SYMBOL_WINDOW_ROWS, 0)
+        set_symbol(d.per_symbol, symbol, SYMBOL_WINDOW_ROWS, 0)
         _invalidate(d, symbol, at, now_ns)
         return
-    usable_before = _usable_rows(d, symbol, row.row_sequence)
+    usable_before = _usable_rows(d.valid_from[symbol], d.held_from[symbol], row.row_sequence)
     stored = append(d.bits, d.newest, d.held_from, symbol, row.row_sequence, d.row_words, at)
     if stored == HOLE:
         repair_window(d, symbol)
@@ -123,9 +123,9 @@ def take_row(d, at, now_ns):
     if stored == NOT_NEW and row.row_sequence < d.newest[symbol]:
         bump(d.counters, ROWS_KNOWN, 1)
         return
-    usable = _usable_rows(d, symbol, row.row_sequence)
-    count_symbol(d, symbol, SYMBOL_ROWS)
-    set_symbol(d, symbol, SYMBOL_WINDOW_ROWS, usable)
+    usable = _usable_rows(d.valid_from[symbol], d.held_from[symbol], row.row_sequence)
+    count_symbol(d.per_symbol, symbol, SYMBOL_ROWS)
+    set_symbol(d.per_symbol, symbol, SYMBOL_WINDOW_ROWS, usable)
     if row.trading == 0:
         if invalidate_waiting(d, symbol):
             count_invalidated(d, symbol)
@@ -137,7 +137,7 @@ def take_row(d, at, now_ns):
         _request(d, symbol, at, now_ns)
 
 
-@kernel(int64(DESK_TYPE, uint64[::1], int64))
+@internal(int64(DESK_TYPE, uint64[::1], int64))
 def take_rows(d, consumer, now_ns):
     """Deal with the rows that are there, up to a barrier.
 
@@ -176,7 +176,7 @@ def take_rows(d, consumer, now_ns):
     return loop.rows_at - first
 
 
-@kernel(int64(DESK_TYPE, int64))
+@internal(int64(DESK_TYPE, int64))
 def pass_barrier_on(d, now_ns):
     """Answer a pending barrier once everything before it has been answered; return 1 if it was."""
     loop = d.loop[0]
