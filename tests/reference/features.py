@@ -101,13 +101,13 @@ class Symbol:
         self.start_run(time_ns)
         self.before = self.usable_view()
 
-    def row(self, time_ns: int) -> Record | None:
+    def row(self, time_ns: int, poisoned: bool) -> Record | None:
         view = self.usable_view()
         if view is None:
             return None
         features = self._features(view, time_ns)
         self.head += 1
-        finite = bool(np.isfinite(features.astype(np.float32)).all())
+        finite = not poisoned and bool(np.isfinite(features.astype(np.float32)).all())
         if not finite:
             features = np.zeros(48)
             self.valid_from = self.head + 1
@@ -197,16 +197,18 @@ def slog(value: float) -> float:
     return math.copysign(math.log1p(abs(value)), value)
 
 
-def reference_records(ticks: Iterable[np.void], n_symbols: int) -> list[Record]:
-    """Return every record that features owes for these ticks, in order."""
+def reference_records(
+    ticks: Iterable[np.void], n_symbols: int, poisoned: frozenset[int] = frozenset()
+) -> list[Record]:
+    """Return every record that features owes for these ticks, in order; rows of `poisoned` ticks are not finite."""
     symbols = [Symbol(number) for number in range(n_symbols)]
     records: list[Record] = []
-    for tick in ticks:
-        records += _take(symbols, tick)
+    for i, tick in enumerate(ticks):
+        records += _take(symbols, tick, i in poisoned)
     return records
 
 
-def _take(symbols: list[Symbol], tick: np.void) -> list[Record]:
+def _take(symbols: list[Symbol], tick: np.void, poisoned: bool) -> list[Record]:
     kind = TickKind(int(tick["kind"]))
     if kind is TickKind.BARRIER:
         return [Record(RowKind.BARRIER, 0, 0, 0, receive_time_ns=int(tick["receive_time_ns"]))]
@@ -239,7 +241,7 @@ def _take(symbols: list[Symbol], tick: np.void) -> list[Record]:
             symbol.restart(time_ns)
     elif symbol.valid and kind in (TickKind.DELTA, TickKind.QUOTE, TickKind.TRADE):
         _apply(symbol, kind, tick, price, quantity)
-        if int(tick["flags"]) & TickFlag.EVENT_END and (row := symbol.row(time_ns)) is not None:
+        if int(tick["flags"]) & TickFlag.EVENT_END and (row := symbol.row(time_ns, poisoned)) is not None:
             out.append(row)
             if row.valid_from > row.row_sequence:
                 out.append(Record(RowKind.INVALIDATED, symbol.number, symbol.head, symbol.valid_from, symbol.trading))

@@ -12,6 +12,7 @@ from numba import boolean, float32, float64, int64
 from tickwire.kernel import inlined, kernel
 from tickwire.records.features import AGE_UNIT_NS, BASIS_POINTS, FEATURE_NAMES, LEVELS
 from tickwire_features.kernels.desk import SYMBOL_TYPE, WORK_TYPE
+from tickwire_features.kernels.run import is_finite
 from tickwire_features.state import ASK_PRICE, ASK_QUANTITY, BID_PRICE, BID_QUANTITY
 
 _N_FEATURES = len(FEATURE_NAMES)
@@ -81,14 +82,15 @@ def fill_row(row, symbol, work, time_ns):
         time_ns: Receive time of the event.
 
     Returns:
-        Whether every value is finite; if one is not, the whole row is zeros.
+        Whether every value, and every sum behind it, is finite; if one is not, the whole row is zeros.
     """
     _fill_levels(row, work, symbol.typical)
     _fill_top(row, work)
     _fill_run(row, symbol, time_ns)
+    finite = is_finite(symbol)
     for k in range(_N_FEATURES):
-        if not math.isfinite(row[k]):
-            for j in range(_N_FEATURES):
-                row[j] = 0.0
-            return False
-    return True
+        finite &= math.isfinite(row[k])
+    if not finite:
+        for k in range(_N_FEATURES):
+            row[k] = 0.0
+    return finite

@@ -74,9 +74,7 @@ def _level_flow(symbol, work, i):
 def _squared_return(symbol, work):
     twice_mid = float64(work.levels[BID_PRICE, 0]) + float64(work.levels[ASK_PRICE, 0])
     twice_mid_before = float64(symbol.before[BID_PRICE, 0]) + float64(symbol.before[ASK_PRICE, 0])
-    if twice_mid == twice_mid_before:
-        return 0.0
-    return math.log(twice_mid / twice_mid_before) ** 2
+    return math.log1p((twice_mid - twice_mid_before) / twice_mid_before) ** 2
 
 
 @kernel(void(SYMBOL_TYPE, int64))
@@ -148,6 +146,21 @@ def add_event(symbol, work, time_ns):
     symbol.signed_slow = symbol.signed_slow * slow + signed
     symbol.traded_slow = symbol.traded_slow * slow + float64(symbol.pending_traded)
     symbol.squared_returns = symbol.squared_returns * slow + squared_return
+
+
+@inlined
+def is_finite(symbol):
+    """Say whether every sum is finite; an infinite divisor would hide behind a feature that is exactly 0."""
+    return math.isfinite(
+        symbol.flow_top
+        + symbol.flow_levels
+        + symbol.signed_fast
+        + symbol.signed_slow
+        + symbol.traded_slow
+        + symbol.squared_returns
+        + symbol.typical
+        + symbol.typical_trade
+    )
 
 
 @kernel(void(SYMBOL_TYPE, WORK_TYPE, int64))
