@@ -1,0 +1,1 @@
+"""Models offline: data sets from captures, training, judgement, export to ONNX, publication."""

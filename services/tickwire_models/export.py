@@ -1,0 +1,73 @@
+"""Export to ONNX, and the proof that ONNX Runtime gives what PyTorch gives."""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+import numpy as np
+import onnxruntime as ort
+import torch
+
+from tickwire.errors import EngineError
+from tickwire.records import N_FEATURES
+from tickwire_models.architecture import WINDOW_ROWS, Network
+
+OPSET = 17
+BATCHES = (1, 2, 3, 16)
+TOLERANCE = 1e-5
+"""Largest difference of a probability between PyTorch and ONNX Runtime, FP32 both."""
+MAX_BYTES = 2_000_000
+
+
+def to_onnx(network: Network) -> bytes:
+    """Return the network as an ONNX file: `rows` float32 (batch, T, F) to `probabilities` float32 (batch, 3).
+
+    Raises:
+        EngineError: The file is larger than 2 MB, or ONNX Runtime computes something else.
+    """
+    network.eval()
+    sample = torch.zeros(2, WINDOW_ROWS, N_FEATURES)
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        # The tracing exporter is deprecated; it is the one that needs no further package and writes plain opset 17.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            network,
+            (sample,),
+            buffer,  # type: ignore[arg-type]
+            input_names=["rows"],
+            output_names=["probabilities"],
+            dynamic_axes={"rows": {0: "batch"}, "probabilities": {0: "batch"}},
+            opset_version=OPSET,
+            dynamo=False,
+        )
+    onnx = buffer.getvalue()
+    if len(onnx) > MAX_BYTES:
+        raise EngineError(f"exported model: must be at most {MAX_BYTES} bytes, is {len(onnx)}")
+    check(network, onnx)
+    return onnx
+
+
+def check(network: Network, onnx: bytes) -> float:
+    """Compare ONNX Runtime with PyTorch at several batch sizes, each position; return the largest difference.
+
+    Raises:
+        EngineError: They differ by more than `TOLERANCE`; names batch and row.
+    """
+    session = ort.InferenceSession(onnx, providers=["CPUExecutionProvider"])
+    dice = np.random.default_rng(0)
+    worst = 0.0
+    for batch in BATCHES:
+        rows = (dice.standard_normal((batch, WINDOW_ROWS, N_FEATURES)) * 3).astype(np.float32)
+        with torch.no_grad():
+            expected = network(torch.from_numpy(rows)).numpy()
+        found = session.run(["probabilities"], {"rows": rows})[0]
+        difference = np.abs(found - expected).max(axis=1)
+        if found.shape != expected.shape or not difference.max() <= TOLERANCE:
+            raise EngineError(
+                f"exported model: batch {batch}, row {int(difference.argmax())} must equal PyTorch within {TOLERANCE}, "
+                f"differs by {difference.max():.2e}"
+            )
+        worst = max(worst, float(difference.max()))
+    return worst
