@@ -1,0 +1,1 @@
+"""The router's compiled kernels: decoding, the kill switch's effect, statistics, the loop."""
