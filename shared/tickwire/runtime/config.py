@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -53,11 +54,19 @@ class RunConfig:
     path: Path
     """The TOML file."""
     hash: str
-    """First 12 hex digits of the SHA-256 of its bytes."""
+    """First 12 hex digits of the SHA-256 of its bytes and of the overrides."""
     table: RunTable
     symbols: SymbolTable
-    prefix: str
-    state_dir: Path
+
+    @property
+    def prefix(self) -> str:
+        """Start of every segment's name."""
+        return self.table.prefix
+
+    @property
+    def state_dir(self) -> Path:
+        """Folder of what survives a restart."""
+        return self.resolve(self.table.state_dir)
 
     @property
     def folder(self) -> Path:
@@ -74,58 +83,31 @@ class RunConfig:
         return (self.folder / Path(path).expanduser()).resolve()
 
 
-def load(
-    path: Path, section: str, kind: type[T], *, prefix: str | None = None, state_dir: Path | None = None
-) -> tuple[RunConfig, T]:
+def load(path: Path, section: str, kind: type[T], *, overrides: Sequence[str] = ()) -> tuple[RunConfig, T]:
     """Read a configuration file and one service's part of it.
 
     Args:
         path: The TOML file.
         section: Top-level table of the service.
         kind: The service's msgspec struct.
-        prefix: Takes the place of `run.prefix`.
-        state_dir: Takes the place of `run.state_dir`.
+        overrides: TOML assignments that take the place of the file's, such as `ingest.pace = "x4"`.
 
     Raises:
         ConfigError: Names the file and, where there is one, the place in it as `$.table.field`.
     """
     path = path.resolve()
-    document, digest = _read(path)
-    run = load_run(path, document, digest, prefix=prefix, state_dir=state_dir)
-    return run, convert(path, section, document.get(section, {}), kind)
+    document, digest = read_document(path, overrides)
+    return _run_config(path, document, digest), convert(path, section, document.get(section, {}), kind)
 
 
-def load_run(
-    path: Path,
-    document: dict[str, Any] | None = None,
-    digest: str = "",
-    *,
-    prefix: str | None = None,
-    state_dir: Path | None = None,
-) -> RunConfig:
+def load_run(path: Path, *, overrides: Sequence[str] = ()) -> RunConfig:
     """Read what all services share.
 
     Raises:
         ConfigError: As `load`.
     """
     path = path.resolve()
-    if document is None:
-        document, digest = _read(path)
-    unknown = sorted(set(document) - set(_TOP_LEVEL))
-    if unknown:
-        raise ConfigError(
-            f"{path}: unknown table at `$.{unknown[0]}`; there are {', '.join(f'`$.{name}`' for name in _TOP_LEVEL)}"
-        )
-    table = convert(path, "run", document.get("run", {}), RunTable)
-    if prefix is not None:
-        table = convert(path, "run", {**document.get("run", {}), "prefix": prefix}, RunTable)
-    instruments = convert(path, "symbols", document.get("symbols", []), list[Instrument])
-    try:
-        symbols = SymbolTable(instruments)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error} - at `$.symbols`") from error
-    folder = state_dir if state_dir is not None else path.parent / Path(table.state_dir).expanduser()
-    return RunConfig(path, digest, table, symbols, table.prefix, folder.resolve())
+    return _run_config(path, *read_document(path, overrides))
 
 
 def convert(path: Path, section: str, value: Any, kind: type[T]) -> T:
@@ -143,12 +125,47 @@ def convert(path: Path, section: str, value: Any, kind: type[T]) -> T:
         raise ConfigError(f"{path}: {text}") from error
 
 
-def _read(path: Path) -> tuple[dict[str, Any], str]:
+def read_document(path: Path, overrides: Sequence[str] = ()) -> tuple[dict[str, Any], str]:
+    """Return the tables of a file, with overrides, and the hash of both.
+
+    Raises:
+        ConfigError: The file cannot be read, or it or an override is not TOML.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     try:
-        return tomllib.loads(content.decode()), hashlib.sha256(content).hexdigest()[:12]
+        document = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: must be TOML: {error}") from error
+    for override in overrides:
+        try:
+            _merge(document, tomllib.loads(override))
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f'override {override!r}: must be a TOML assignment, such as run.prefix = "a"') from error
+        content += b"\0" + override.encode()
+    return document, hashlib.sha256(content).hexdigest()[:12]
+
+
+def _run_config(path: Path, document: dict[str, Any], digest: str) -> RunConfig:
+    unknown = sorted(set(document) - set(_TOP_LEVEL))
+    if unknown:
+        raise ConfigError(
+            f"{path}: unknown table at `$.{unknown[0]}`; there are {', '.join(f'`$.{name}`' for name in _TOP_LEVEL)}"
+        )
+    table = convert(path, "run", document.get("run", {}), RunTable)
+    instruments = convert(path, "symbols", document.get("symbols", []), list[Instrument])
+    try:
+        symbols = SymbolTable(instruments)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error} - at `$.symbols`") from error
+    return RunConfig(path, digest, table, symbols)
+
+
+def _merge(target: dict[str, Any], source: dict[str, Any]) -> None:
+    for key, value in source.items():
+        if isinstance(value, dict) and isinstance(target.get(key), dict):
+            _merge(target[key], value)
+        else:
+            target[key] = value

@@ -25,6 +25,7 @@ from tickwire.runtime import config as configuration
 from tickwire.runtime.context import ServiceContext
 from tickwire.runtime.lifecycle import ServiceState, advance
 from tickwire.runtime.log import LogWriter, configure
+from tickwire.runtime.parent import follow_parent
 from tickwire.runtime.pinning import pin
 
 EXIT_OK = 0
@@ -64,14 +65,12 @@ def run_service(factory: type[Service], argv: Sequence[str] | None = None) -> in
         argv: Command line without the program's name; None takes the process's.
     """
     arguments = _parse(factory.name, argv)
+    if arguments.parent is not None and not follow_parent(arguments.parent):
+        return EXIT_OK  # it ended before this process could ask
     try:
         own: Any
         run, own = configuration.load(
-            arguments.config,
-            factory.name,
-            factory.config_type,
-            prefix=arguments.prefix,
-            state_dir=arguments.state_dir,
+            arguments.config, factory.name, factory.config_type, overrides=arguments.overrides
         )
         cores = run.table.cores.get(factory.name)  # type: ignore[call-overload]
         if cores is not None:
@@ -182,6 +181,13 @@ class _Runner:
 def _parse(name: str, argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m tickwire_{name}", description=f"The Tickwire {name} service.")
     parser.add_argument("--config", type=Path, required=True, help="the TOML file of the host")
-    parser.add_argument("--prefix", help="takes the place of run.prefix")
-    parser.add_argument("--state-dir", type=Path, help="takes the place of run.state_dir")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="overrides",
+        metavar="KEY=VALUE",
+        help="a TOML assignment that takes the place of the file's, such as 'run.prefix=\"a\"'; may be repeated",
+    )
+    parser.add_argument("--parent", type=int, help="end (SIGTERM) when the process of this id, the parent, ends")
     return parser.parse_args(argv)
