@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tickwire.records import RecordArray
 from tickwire.windows import window_bytes
-from tickwire.windows.kernels import W_ADDRESS, W_SYMBOLS, W_WORDS, invalidate
+from tickwire.windows.kernels import W_ADDRESS, W_WORDS, invalidate
 from tickwire_features.kernels.desk import new_desk
 from tickwire_features.kernels.ticks import take_ticks
 
@@ -50,7 +50,6 @@ def _private_store(n_symbols: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[
     memory = np.zeros(window_bytes(n_symbols) // 8, dtype=np.uint64)
     state = np.zeros(W_WORDS, dtype=np.uint64)
     state[W_ADDRESS] = memory.ctypes.data
-    state[W_SYMBOLS] = n_symbols
     for symbol in range(n_symbols):
         invalidate(state, symbol)
     return memory, state

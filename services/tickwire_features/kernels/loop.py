@@ -12,6 +12,7 @@ from tickwire.records import GapReason, RowKind
 from tickwire.ring.kernels import LAPPED, LAST_LOST, REATTACH, STOPPED, commit, poll, publish, wait
 from tickwire.ring.words import load_acquire, monotonic_ns
 from tickwire.runtime.kernels import record_ns, set_gauge
+from tickwire.topology import TICKS
 from tickwire_features.kernels.desk import DESK_TYPE
 from tickwire_features.kernels.ticks import invalidate_all, take_ticks
 from tickwire_features.stats import (
@@ -27,7 +28,7 @@ from tickwire_features.stats import (
 STATS_TYPE = typeof(private_stats(1))
 
 _MAX_WAIT_NS = 100_000_000
-_DRAIN_TICKS = 65_536
+_DRAIN_TICKS = TICKS.capacity
 _RESYNC = int(GapReason.RESYNC)
 _ROW = int(RowKind.ROW)
 _N_COUNTERS = len(FEATURES_STATS.counters)

@@ -7,7 +7,7 @@ W2  Read: `head` (acquire), `valid_from`; copy relaxed words; acquire fence; eve
 W3  A run that ends moves `valid_from` behind `head`; a row that must not be used moves it behind itself before `head`
     reaches that row.
 
-A store's state is `uint64[::1]`, process-local: the segment's address and the number of symbols.
+A store's state is `uint64[::1]`, process-local: the segment's address. Whoever calls a kernel keeps symbols in range.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ TORN = -3
 """`read_window`, `read_run`: rows were overwritten while they were copied; try again."""
 
 W_ADDRESS = 0
-W_SYMBOLS = 1
-W_WORDS = 2
+W_WORDS = 1
 
 MAX_READ_ROWS = WINDOW_ROWS - 64
 """Most rows a read: the writer stays at least 64 rows away from the oldest of them when the read starts."""

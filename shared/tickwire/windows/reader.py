@@ -21,7 +21,6 @@ from tickwire.windows.kernels import (
     TOO_SHORT,
     TORN,
     W_ADDRESS,
-    W_SYMBOLS,
     W_WORDS,
     head_of,
     read_window,
@@ -61,7 +60,6 @@ class WindowReader:
         self.n_symbols = n_symbols
         self.state: npt.NDArray[np.uint64] = np.zeros(W_WORDS, dtype=np.uint64)
         self.state[W_ADDRESS] = segment.address
-        self.state[W_SYMBOLS] = n_symbols
 
     @classmethod
     def attach(cls, prefix: str, *, symbol_table_hash: int | None = None, timeout_s: float = 30.0) -> WindowReader:

@@ -12,7 +12,7 @@ from tickwire.errors import ProducerAttachedError
 from tickwire.ring.segment import Segment
 from tickwire.windows import layout
 from tickwire.windows.header import open_or_create
-from tickwire.windows.kernels import W_ADDRESS, W_SYMBOLS, W_WORDS, head_of, invalidate, valid_from_of, write_row
+from tickwire.windows.kernels import W_ADDRESS, W_WORDS, head_of, invalidate, valid_from_of, write_row
 
 
 class WindowWriter:
@@ -28,7 +28,6 @@ class WindowWriter:
         self.n_symbols = n_symbols
         self.state: npt.NDArray[np.uint64] = np.zeros(W_WORDS, dtype=np.uint64)
         self.state[W_ADDRESS] = segment.address
-        self.state[W_SYMBOLS] = n_symbols
 
     @classmethod
     def attach(cls, prefix: str, n_symbols: int, *, symbol_table_hash: int = 0) -> WindowWriter:
