@@ -59,20 +59,28 @@ class SignalReader:
         except BaseException:
             self._consumer.close()
             raise
-        self._async: AsyncConsumer | None = None
+        self._async = AsyncConsumer(self._consumer)
+        self._closed = False
         self._looked_s = time.monotonic()
 
     def poll(self, limit: int = 1024) -> SignalBatch | Lapped:
         """Return the next signals, at most `limit`, possibly none; never blocks.
 
         `Lapped` says that signals were overwritten before they were read; the next poll goes on behind them.
+
+        Raises:
+            ValueError: The reader is closed.
         """
         self._look_for_new_ring()
         found = self._consumer.poll(limit)
         return found if isinstance(found, Lapped) else self._batch_of(found)
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait at most `timeout_s` until `poll` has something to report; say whether it has."""
+        """Wait at most `timeout_s` until `poll` has something to report; say whether it has.
+
+        Raises:
+            ValueError: The reader is closed.
+        """
         deadline_s = time.monotonic() + timeout_s
         while True:
             self._look_for_new_ring()
@@ -87,15 +95,19 @@ class SignalReader:
         """Records lost since attach, exact (I1)."""
         return self._consumer.lost
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is over: its owner has stopped the ring. What is published can still be polled."""
+        return self._consumer.stopped
+
     def __aiter__(self) -> AsyncIterator[SignalBatch | Lapped]:
         """Iterate over batches of at least one signal, and `Lapped`; ends after `close`."""
         return self._batches()
 
     def close(self) -> None:
         """Detach; ends an `async for`."""
-        if self._async is not None:
-            self._async.close()
-            self._async = None
+        self._closed = True
+        self._async.close()
         self._consumer.close()
 
     def __enter__(self) -> SignalReader:
@@ -109,8 +121,6 @@ class SignalReader:
         self.close()
 
     async def _batches(self) -> AsyncIterator[SignalBatch | Lapped]:
-        if self._async is None:
-            self._async = AsyncConsumer(self._consumer)
         async for found in self._async:
             if isinstance(found, Lapped):
                 yield found
@@ -124,6 +134,8 @@ class SignalReader:
         return SignalBatch(records[records["kind"] != SignalKind.BARRIER], self.symbols)
 
     def _look_for_new_ring(self) -> None:
+        if self._closed:
+            raise ValueError("signal reader: must not be used after close")
         now_s = time.monotonic()
         if now_s - self._looked_s >= _GENERATION_INTERVAL_S:
             self._looked_s = now_s

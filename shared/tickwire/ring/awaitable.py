@@ -64,12 +64,13 @@ class AsyncConsumer:
     def _sleep(self) -> None:
         while True:
             self._asked.acquire()
-            if self._closed:
-                return
-            self.consumer.wait(_SLICE_S)
+            if not self._closed:
+                self.consumer.wait(_SLICE_S)
             try:
                 assert self._loop is not None
                 assert self._wake is not None
                 self._loop.call_soon_threadsafe(self._wake.set)
             except RuntimeError:
                 return  # the loop is closed
+            if self._closed:
+                return

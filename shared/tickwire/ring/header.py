@@ -28,6 +28,7 @@ from tickwire.ring.layout import (
     PUBLISHED_AT,
     SCHEMA_HASH_AT,
     SLOT_BYTES_AT,
+    STOP_AT,
     SYMBOL_TABLE_HASH_AT,
     VERSION_AT,
 )
@@ -176,6 +177,17 @@ def check_symbol_table(segment: Segment, symbol_table_hash: int) -> None:
             f"ring {segment.name!r}: symbol table hash must be {symbol_table_hash:#x}, is {found:#x}; "
             "all processes need the same [[symbols]]"
         )
+
+
+def request_stop(prefix: str, spec: RingSpec) -> None:
+    """Set a ring's stop word, as its owner does before removing it: waits of its consumers end. No ring is no error."""
+    try:
+        data = Segment.open(data_name(prefix, spec), writable=True)
+    except RingNotFoundError:
+        return
+    if data.size >= HEADER_BYTES:
+        _u32(data, STOP_AT)[0] = 1
+    data.close()
 
 
 def _exists(name: str) -> bool:

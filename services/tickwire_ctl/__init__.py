@@ -1,0 +1,1 @@
+"""The `tickwire` command: run a host, watch it, stop it."""

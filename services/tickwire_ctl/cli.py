@@ -1,0 +1,24 @@
+"""The `tickwire` command."""
+
+from __future__ import annotations
+
+import click
+
+import tickwire
+from tickwire_ctl.demo import demo
+from tickwire_ctl.down import down
+from tickwire_ctl.kill import kill, unkill
+from tickwire_ctl.status import status
+from tickwire_ctl.tail import tail
+from tickwire_ctl.up import up
+from tickwire_models.cli import model_group
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(tickwire.__version__, prog_name="tickwire")
+def main() -> None:
+    """High-frequency trading signals from deep models, through lock-free shared-memory rings."""
+
+
+for command in (demo, up, status, tail, down, kill, unkill, model_group):
+    main.add_command(command)

@@ -1,0 +1,46 @@
+"""`tickwire down`: stop a running `tickwire up` and wait for its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import click
+
+from tickwire.errors import TickwireError
+from tickwire.ring.segment import list_segments
+from tickwire_ctl.errors import reports_errors
+from tickwire_ctl.options import config_option, prefix_of, prefix_option
+from tickwire_ctl.segments import PrefixOwner, owner_pid
+
+_LOOK_EVERY_S = 0.05
+
+
+@click.command()
+@config_option
+@prefix_option
+@click.option("--timeout-s", type=click.FloatRange(min=0), default=60.0, show_default=True)
+@reports_errors
+def down(config: Path, prefix: str | None, timeout_s: float) -> None:
+    """Stop the run of a prefix; remove what a dead run left behind."""
+    prefix = prefix_of(prefix, config)
+    pid = owner_pid(prefix)
+    if pid is None:
+        if not list_segments(prefix):
+            click.echo(f"nothing runs with prefix {prefix!r}")
+            return
+        owner = PrefixOwner(prefix)
+        owner.release()
+        click.echo(f"removed {len(owner.removed_stale)} segments of a dead run with prefix {prefix!r}")
+        return
+    os.kill(pid, signal.SIGTERM)
+    deadline_s = time.monotonic() + timeout_s
+    while owner_pid(prefix) is not None:
+        if time.monotonic() > deadline_s:
+            raise TickwireError(
+                f"prefix {prefix!r}: `tickwire up` with pid {pid} must end within {timeout_s:g} s, did not"
+            )
+        time.sleep(_LOOK_EVERY_S)
+    click.echo(f"stopped {prefix!r} (pid {pid})")

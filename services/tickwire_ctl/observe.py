@@ -1,0 +1,90 @@
+"""What can be seen of a run from outside: services, rings, symbols. Reads shared memory only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tickwire.errors import RingError, RingNotFoundError
+from tickwire.ring.inspect import RingView, inspect_ring
+from tickwire.ring.symbol_segment import read_symbols
+from tickwire.runtime import ServiceState, StatsReader
+from tickwire.runtime.clock import monotonic_ns
+from tickwire.topology import RINGS
+from tickwire_ctl.host import ORDER
+
+FRESH_S = 2.0
+
+
+def observe(prefix: str) -> dict[str, Any]:
+    """Return health, services, rings and symbols of a prefix.
+
+    Health is `healthy` when all services are READY with fresh heartbeats, `down` when none is alive, else `degraded`.
+    """
+    readers = {service: _reader(prefix, service) for service in ORDER}
+    try:
+        services = {name: _service(reader) for name, reader in readers.items()}
+        fresh = {name: s["state"] == "READY" and s["heartbeat_age_s"] < FRESH_S for name, s in services.items()}
+        alive = [
+            name for name, s in services.items() if s["heartbeat_age_s"] is not None and s["heartbeat_age_s"] < FRESH_S
+        ]
+        bad = [name for name, good in fresh.items() if not good]
+        health = "healthy" if not bad else "degraded" if alive else "down"
+        return {
+            "prefix": prefix,
+            "health": health,
+            "why": "" if not bad else f"not READY: {', '.join(bad)}",
+            "services": services,
+            "rings": {spec.name: _ring(view) for spec in RINGS if (view := inspect_ring(prefix, spec)) is not None},
+            "symbols": _symbols(prefix, readers),
+        }
+    finally:
+        for reader in readers.values():
+            if reader is not None:
+                reader.close()
+
+
+def _reader(prefix: str, service: str) -> StatsReader | None:
+    try:
+        return StatsReader.attach(prefix, service)
+    except RingNotFoundError:
+        return None
+
+
+def _service(reader: StatsReader | None) -> dict[str, Any]:
+    if reader is None:
+        return {"state": "ABSENT", "pid": None, "heartbeat_age_s": None}
+    return {
+        "state": ServiceState(reader.state).name,
+        "pid": reader.pid,
+        "heartbeat_age_s": round((monotonic_ns() - reader.heartbeat_ns) / 1e9, 3),
+    }
+
+
+def _ring(view: RingView) -> dict[str, Any]:
+    return {
+        "mode": view.mode.name.lower(),
+        "published": view.published,
+        "capacity": view.capacity,
+        "fill_ratio": round(view.fill_ratio, 4),
+        "producer_alive": view.producer_alive,
+        "consumers": [
+            {"name": c.name, "lag": c.lag, "lost": c.lost, "alive": c.alive, "evicted": c.evicted}
+            for c in view.consumers
+        ],
+    }
+
+
+def _symbols(prefix: str, readers: dict[str, StatsReader | None]) -> dict[str, dict[str, int]]:
+    try:
+        table = read_symbols(prefix)
+    except RingError:
+        return {}
+    columns: dict[str, list[int]] = {}
+    for service, names in (("features", ("book_valid", "window_rows", "rows")), ("router", ("buy", "sell", "hold"))):
+        reader = readers[service]
+        for name in names:
+            columns[name] = [int(v) for v in reader.per_symbol(name)] if reader is not None else [0] * len(table)
+    return {
+        instrument.label: {name: values[symbol_id] for name, values in columns.items()}
+        for symbol_id, instrument in enumerate(table)
+    }

@@ -1,0 +1,44 @@
+"""The progress line of the compile pass: shown only when there is something to compile."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TextIO
+
+_QUIET_S = 1.0
+
+
+class CompileLine:
+    """A `CompileProgress` that rewrites one line on a terminal, or writes a line a second elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Write to `stream`."""
+        self._stream = stream
+        self._terminal = stream.isatty()
+        self._started_s = time.monotonic()
+        self._shown_s = self._started_s
+        self._shown = False
+
+    def __call__(self, done: int, total: int, name: str) -> None:
+        """Show how far it is; nothing in the first second, which is all that a full cache takes."""
+        now_s = time.monotonic()
+        if now_s - self._started_s < _QUIET_S or not name or (not self._terminal and now_s - self._shown_s < 1.0):
+            return
+        self._shown = True
+        self._shown_s = now_s
+        text = f"compiling kernels (once) {done}/{total}  {name}"
+        self._stream.write(f"\r\x1b[2K{text}" if self._terminal else f"{text}\n")
+        self._stream.flush()
+
+    def __enter__(self) -> CompileLine:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Clear the line."""
+        if self._shown and self._terminal:
+            self._stream.write("\r\x1b[2K")
+            self._stream.flush()
