@@ -58,11 +58,7 @@ def test_config_defaults_park_and_bounds_are_checked(tmp_path):
     assert load(path, "features", FeaturesConfig)[1] == FeaturesConfig(
         wait_strategy=WaitStrategy.SPIN, batch_ticks=2048
     )
-    for line, place in (
-        ("batch_ticks = 2049", "batch_ticks"),
-        ("batch = 1", "features"),
-        ('wait_strategy = "x"', "wait"),
-    ):
+    for line in ("batch_ticks = 2049", "batch = 1", 'wait_strategy = "x"'):
         path.write_text(f"[features]\n{line}\n{SYMBOLS}")
-        with pytest.raises(ConfigError, match=rf"tickwire\.toml: .*\$\.features.*|{place}"):
+        with pytest.raises(ConfigError, match=r"tickwire\.toml: .*\$\.features"):
             load(path, "features", FeaturesConfig)
