@@ -120,9 +120,9 @@ def _change(state_dir: Path, change: _Change, who: str, why: str) -> KillState:
             except ConfigError:
                 old = None
             everything, symbols = change(old)
-            # Milliseconds since 1970 are above every generation that a corrupt file may have had (I4).
+            # Microseconds since 1970 are above every generation that a corrupt file may have had (I4).
             new = KillState(
-                generation=max(old.generation + 1 if old is not None else 0, realtime_ns() // 1_000_000),
+                generation=max(old.generation + 1 if old is not None else 0, realtime_ns() // 1000),
                 everything=everything,
                 symbols=symbols,
                 who=who,
