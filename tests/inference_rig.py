@@ -174,7 +174,9 @@ class Rig:
         """Write rows to the store and publish them as one batch, as features does."""
         for (row,) in rows:
             if row["kind"] == RowKind.ROW:
-                assert self.store.write(int(row["symbol_id"]), row["features"]) == row["row_sequence"]
+                usable = bool(row["valid_from"] <= row["row_sequence"])
+                written = self.store.write(int(row["symbol_id"]), row["features"], usable=usable)
+                assert written == row["row_sequence"]
         assert self.row_producer.publish(np.concatenate(rows)) == len(rows)
 
     def fill(self, *symbols: int) -> None:
@@ -193,6 +195,7 @@ class Rig:
         record = np.zeros(1, ROW)
         record["symbol_id"] = symbol
         record["kind"] = RowKind.INVALIDATED
+        record["row_sequence"] = self.sequences[symbol]
         record["valid_from"] = self.valid_from[symbol]
         self.publish(record)
 

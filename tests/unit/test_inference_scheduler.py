@@ -213,7 +213,7 @@ def test_scheduler_book_becomes_void_answers_invalidated_once(prefix):
         waiting = rig.answers(3)
         assert kinds(waiting) == ["INVALIDATED"] * 3
         assert waiting["symbol_id"].tolist() == [0, 1, 2]
-        assert waiting["row_sequence"].tolist() == [0, 4, 0]
+        assert waiting["row_sequence"].tolist() == [4, 4, 3]
         rig.engine.release()
         running = rig.answers(1)
         assert kinds(running) == ["INVALIDATED"], "a prediction from a book that is void"
@@ -221,6 +221,24 @@ def test_scheduler_book_becomes_void_answers_invalidated_once(prefix):
         assert rig.count("invalidated") == 4
         assert rig.count("withdrawn") == 2
         assert rig.requests_are_accounted_for()
+
+
+def test_scheduler_row_of_no_use_invalidates_once(prefix):
+    """Rows I2, F1: a row that is not finite, and the INVALIDATED behind it, are one answer; T rows later all is well."""
+    with Rig(prefix, 1, StubEngine()) as rig:
+        rig.fill(0)
+        rig.publish(rig.row(0))
+        assert kinds(rig.answers(1)) == ["PREDICTION"]
+        useless = rig.row(0, (0, 0, 0))
+        useless["valid_from"] += useless["row_sequence"]
+        rig.publish(useless)
+        rig.invalidate(0)
+        rig.fill(0)
+        rig.publish(rig.row(0))
+        answers = rig.answers(2)
+        assert kinds(answers) == ["INVALIDATED", "PREDICTION"]
+        assert answers["row_sequence"].tolist() == [5, 9]
+        assert rig.count("requests") == 2
 
 
 @pytest.mark.parametrize("closed_loop", [False, True])

@@ -115,6 +115,10 @@ def take_row(d, at, now_ns):
         forget_window(d, symbol)
         stored = append(d.bits, d.newest, d.held_from, symbol, row.row_sequence, d.row_words, at)
     bump(d.counters, ROWS, 1)
+    count_symbol(d.per_symbol, symbol, SYMBOL_ROWS)
+    if row.valid_from > row.row_sequence:
+        set_symbol(d.per_symbol, symbol, SYMBOL_WINDOW_ROWS, 0)
+        return  # a row of no use, which ends its run: its INVALIDATED follows
     if row.valid_from > d.valid_from[symbol]:
         known = d.valid_from[symbol]
         d.valid_from[symbol] = row.valid_from
@@ -124,7 +128,6 @@ def take_row(d, at, now_ns):
         bump(d.counters, ROWS_KNOWN, 1)
         return
     usable = _usable_rows(d.valid_from[symbol], d.held_from[symbol], row.row_sequence)
-    count_symbol(d.per_symbol, symbol, SYMBOL_ROWS)
     set_symbol(d.per_symbol, symbol, SYMBOL_WINDOW_ROWS, usable)
     if row.trading == 0:
         if invalidate_waiting(d, symbol):
