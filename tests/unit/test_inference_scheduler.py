@@ -224,7 +224,7 @@ def test_scheduler_book_becomes_void_answers_invalidated_once(prefix):
 
 
 def test_scheduler_row_of_no_use_invalidates_once(prefix):
-    """Rows I2, F1: a row that is not finite, and the INVALIDATED behind it, are one answer; T rows later all is well."""
+    """Rows I2, F1: a row that is not finite, and the INVALIDATED behind it, are one answer; T rows later it goes on."""
     with Rig(prefix, 1, StubEngine()) as rig:
         rig.fill(0)
         rig.publish(rig.row(0))
