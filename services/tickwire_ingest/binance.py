@@ -119,7 +119,7 @@ class BinanceFeed(Feed):
             return self.lose(symbol_id, GapReason.CORRUPT, frame.receive_time_ns)
         if n == 0:
             return self.desk.count("deltas")  # updates that cancelled each other out
-        self.desk.apply(n, symbol_id)
+        self.desk.apply(n, symbol_id, data.last)
         return self.desk.emit(n, data.last, data.event_time_ms * MILLISECOND, frame.receive_time_ns, _DELTAS)
 
     def _snapshot(self, message: BinanceMessage, frame: Frame) -> None:
@@ -143,7 +143,7 @@ class BinanceFeed(Feed):
                 f"{self.path}:{frame.line}", "depth snapshot is too old to join the deltas; not applied"
             )
         n = mark(self.desk.ticks, n, symbol_id, int(TickKind.SNAPSHOT_END))
-        self.desk.apply(n, symbol_id)
+        self.desk.apply(n, symbol_id, message.last_update_id)
         self.desk.set_valid(symbol_id, True)
         venue_time_ns = message.event_time_ms * MILLISECOND
         self.desk.emit(n, message.last_update_id, venue_time_ns, frame.receive_time_ns, _SNAPSHOTS)

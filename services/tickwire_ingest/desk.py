@@ -13,10 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tickwire.book import new_book
-from tickwire.book.kernels import trim
 from tickwire.errors import ConfigError
 from tickwire.records import TICK, GapReason, Instrument, RecordArray, SymbolTable, TickKind
-from tickwire_ingest.kernels.events import HEADER_WORDS, apply_ticks, book_to_ticks, finish_event, mark
+from tickwire_ingest.kernels.events import (
+    HEADER_WORDS,
+    apply_ticks,
+    book_to_ticks,
+    finish_event,
+    mark,
+    trim_to_ticks,
+)
 from tickwire_ingest.stats import INGEST_STATS
 
 MAX_EVENT_TICKS = 32_768
@@ -52,6 +58,7 @@ class Desk:
         self.book = new_book(len(symbols), book_levels)
         self.scales = [scale_of(instrument) for instrument in symbols]
         self.valid = [False] * len(symbols)
+        self._book_sequence = [0] * len(symbols)
         self.event_sequence = 0
         self.counters = counters if counters is not None else np.zeros(len(INGEST_STATS.counters), dtype=np.uint64)
         columns = len(INGEST_STATS.per_symbol)
@@ -89,13 +96,16 @@ class Desk:
         finish_event(self.ticks, n, self._header, self.counters, self.per_symbol, kind_counter)
         self._sink(self.ticks, n)
 
-    def apply(self, n: int, symbol_id: int, *, depth: int | None = None) -> None:
-        """Apply `ticks[:n]` to the symbol's book."""
+    def apply(self, n: int, symbol_id: int, venue_sequence: int) -> None:
+        """Apply `ticks[:n]` to the symbol's book, which is then that of `venue_sequence`."""
         dropped = apply_ticks(self.book, self.ticks, n)
         if dropped:
             self.count("dropped_levels", dropped)
-        if depth is not None:
-            trim(self.book, symbol_id, depth)
+        self._book_sequence[symbol_id] = venue_sequence
+
+    def trim(self, n: int, symbol_id: int, depth: int) -> int:
+        """Cut the symbol's book to the venue's depth; return the ticks with a removal appended for each level cut."""
+        return int(trim_to_ticks(self.book, self.ticks, n, symbol_id, depth))
 
     def set_valid(self, symbol_id: int, valid: bool) -> None:
         """Note whether a symbol's book is complete."""
@@ -115,7 +125,7 @@ class Desk:
             self._send_gap(symbol_id, GapReason.RESYNC, self._last_receive_ns)
             if self.valid[symbol_id]:
                 n = book_to_ticks(self.book, self.ticks, 0, symbol_id)
-                self.emit(n, 0, 0, self._last_receive_ns, COUNTER["resyncs"])
+                self.emit(n, self._book_sequence[symbol_id], 0, self._last_receive_ns, COUNTER["resyncs"])
 
     def barrier(self, barrier_id: int, receive_time_ns: int) -> None:
         """Send a barrier; it belongs to no symbol and counts as no event."""

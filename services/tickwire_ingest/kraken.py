@@ -4,7 +4,8 @@ Where it stands: first stage of the tick path, in ingest's feed thread.
 Source: Kraken WebSocket API v1, channels `book` and `heartbeat`.
 
 I1  Each update's checksum is compared; a mismatch is a gap, and the symbol is invalid until the next snapshot.
-I2  The book keeps the depth that was subscribed to: levels pushed out are gone, as the venue says.
+I2  The book keeps the depth that was subscribed to: levels pushed out are gone, as the venue says, and those behind are
+    told.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class KrakenFeed(Feed):
         if n < 0 or n == len(self.desk.ticks):
             return self._broken(symbol_id, frame, f"book snapshot: {REASONS[min(n, -1)]}")
         n = mark(self.desk.ticks, n, symbol_id, _END)
-        self.desk.apply(n, symbol_id, depth=self._depth)
+        self.desk.apply(n, symbol_id, 0)
         self.desk.set_valid(symbol_id, True)
         return self.desk.emit(n, 0, int(self._newest_ns[0]), frame.receive_time_ns, COUNTER["snapshots"])
 
@@ -96,7 +97,8 @@ class KrakenFeed(Feed):
         checksum = books[-1].checksum
         if n <= 0 or not checksum.isdigit():
             return self._broken(symbol_id, frame, f"book update: {REASONS[n] if n < 0 else 'no level or no checksum'}")
-        self.desk.apply(n, symbol_id, depth=self._depth)
+        self.desk.apply(n, symbol_id, 0)
+        n = self.desk.trim(n, symbol_id, self._depth)
         if book_checksum(self.desk.book, symbol_id) != int(checksum):
             self.desk.count("checksum_failures")
             self._complain(f"{self.path}:{frame.line}", f"checksum of {self.desk.symbols[symbol_id].label} differs")

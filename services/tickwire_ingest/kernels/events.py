@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import int64, uint64, void
 
 from tickwire.book import BOOK_TYPE
-from tickwire.book.kernels import DROPPED, apply_level, clear
+from tickwire.book.kernels import DROPPED, apply_level, clear, trim
 from tickwire.kernel import kernel
 from tickwire.records import Side, TickFlag, TickKind
 from tickwire.runtime.kernels import bump
@@ -120,3 +120,19 @@ def book_to_ticks(book, ticks, n, symbol):
             tick.ask_quantity_units = 0
             n += 1
     return mark(ticks, n, symbol, _END)
+
+
+@kernel(int64(BOOK_TYPE, TICK_ARRAY, int64, int64, int64))
+def trim_to_ticks(book, ticks, n, symbol, depth):
+    """Cut both sides to their best `depth` levels; append a removal for each level cut; return the ticks in the buffer.
+
+    Removals that find no room are not sent: whoever is behind keeps some levels too many, far from the best.
+    """
+    for side in (_BID, _ASK):
+        for i in range(min(book.counts[symbol, side - 1] - depth, len(ticks) - n)):
+            mark(ticks, n, symbol, _DELTA)
+            ticks[n].side = side
+            ticks[n].price_units = book.prices[symbol, side - 1, i]
+            n += 1
+    trim(book, symbol, depth)
+    return n
