@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tickwire.records import N_FEATURES, PREDICTION, ROW, EngineKind, PredictionKind, RowKind
-from tickwire.ring import Consumer, Lapped, Producer, Start
+from tickwire.ring import Consumer, Lapped, Producer, Start, WaitStrategy
 from tickwire.ring.kernels import REATTACH
 from tickwire.topology import PREDICTIONS, ROWS
 from tickwire.windows import WindowReader, WindowWriter
@@ -118,7 +118,7 @@ class Rig:
         )
         self.scheduler.serve_with(engine, engine.warm_up())
         self._stop = np.zeros(1, np.uint64)
-        engine_thread = EngineThread(self.desk, engine, self.log)
+        engine_thread = EngineThread(self.desk, engine, self.log, WaitStrategy.SPIN_PARK)
         self._threads = [
             threading.Thread(target=body, args=(self._stop.ctypes.data,), daemon=True)
             for body in (self._schedule, engine_thread.body)

@@ -10,6 +10,7 @@ from msgspec import Meta
 from tickwire.errors import ConfigError
 from tickwire.models import MAX_MODEL_WINDOW_ROWS
 from tickwire.records import SymbolTable
+from tickwire.ring import WaitStrategy
 
 BudgetUs = Annotated[int, Meta(ge=1, le=60_000_000)]
 
@@ -53,6 +54,8 @@ class InferenceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     rule_window_rows: Annotated[int, Meta(ge=1, le=MAX_MODEL_WINDOW_ROWS)] = 500
     """Rows that a symbol must have before the rule engine serves it."""
     rule_gain: float = 2.0
+    wait_strategy: WaitStrategy = WaitStrategy.PARK
+    """How both threads wait: `park` for shared cores, `spin_park` or `spin` only with a core for each."""
     wait_for_rows_s: Annotated[float, Meta(gt=0, le=3600)] = 30.0
     """How long to wait at the start for features to create the rows ring and the windows store."""
 

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from tickwire.ring import WaitStrategy
+from tickwire.ring.consumer import SPIN_BEFORE_PARK_NS
+from tickwire.ring.kernels.state import SPIN_FOREVER
 from tickwire_inference.engines import HostEngine
 from tickwire_inference.kernels.desk import Desk
 from tickwire_inference.kernels.slots import COMMAND, STOPPED, complete, take_command, wait_for_command
 from tickwire_inference.layouts import COMPLETED, MAX_IN_FLIGHT
 from tickwire_inference.stats import ENGINE_TURN_MONO_NS
 
-_SPIN_NS = 20_000  # shorter than a futex wake-up, so that a batch queued behind another starts at once
+_SPIN_NS = {WaitStrategy.SPIN: SPIN_FOREVER, WaitStrategy.SPIN_PARK: SPIN_BEFORE_PARK_NS, WaitStrategy.PARK: 0}
 _TURN_NS = 100_000_000
 _LOG_EVERY_S = 10.0
 
@@ -24,11 +27,12 @@ _LOG_EVERY_S = 10.0
 class EngineThread:
     """Body of the thread; one engine, called from this thread alone once it runs."""
 
-    def __init__(self, desk: Desk, engine: HostEngine, log: Any) -> None:
-        """Take the shared arrays, the engine (warmed) and a logger."""
+    def __init__(self, desk: Desk, engine: HostEngine, log: Any, wait_strategy: WaitStrategy) -> None:
+        """Take the shared arrays, the engine (warmed), a logger, and how to wait for a batch."""
         self._desk = desk
         self._engine = engine
         self._log = log
+        self._spin_ns = _SPIN_NS[wait_strategy]
         self._failures = 0
         self._logged_at_s = -_LOG_EVERY_S
 
@@ -37,7 +41,7 @@ class EngineThread:
         desk = self._desk
         taken = int(desk.mailbox[COMPLETED])
         while True:
-            found = wait_for_command(desk.mailbox, taken, _SPIN_NS, _TURN_NS, stop_address)
+            found = wait_for_command(desk.mailbox, taken, self._spin_ns, _TURN_NS, stop_address)
             desk.gauges[ENGINE_TURN_MONO_NS] = time.monotonic_ns()
             if found == COMMAND:
                 self._serve(taken % MAX_IN_FLIGHT)

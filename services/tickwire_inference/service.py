@@ -20,6 +20,7 @@ from tickwire_inference.engines import HostEngine, load_engine
 from tickwire_inference.kernels.desk import Desk, new_desk
 from tickwire_inference.scheduler import Scheduler
 from tickwire_inference.stats import INFERENCE_STATS, StatsArrays
+from tickwire_inference.summary import Summary
 
 T = TypeVar("T")
 
@@ -28,6 +29,7 @@ CONSUMER_NAME = "inference"
 
 _LOOK_EVERY_S = 0.01
 _GENERATION_INTERVAL_S = 0.25
+_SUMMARY_EVERY_S = 1.0
 _JOIN_TIMEOUT_S = 5.0
 
 
@@ -72,11 +74,12 @@ class InferenceService:
         self._scheduler = scheduler
         self._threads = [
             context.hot_thread("scheduler", scheduler.body, scheduler.reattach),
-            context.hot_thread("engine", EngineThread(desk, engine, context.log).body),
+            context.hot_thread("engine", EngineThread(desk, engine, context.log, context.config.wait_strategy).body),
         ]
         for thread in self._threads:
             thread.start()
         context.tasks.spawn("generations", self._watch_generations)
+        context.tasks.spawn("summary", lambda: self._summarise(desk))
 
     async def run(self) -> None:
         """Wait for the stop; the threads do the work."""
@@ -138,6 +141,7 @@ class InferenceService:
                 ROWS,
                 name=CONSUMER_NAME,
                 symbol_table_hash=symbol_table_hash,
+                wait=context.config.wait_strategy,
                 start=Start.HEAD,
                 timeout_s=0,
             )
@@ -173,3 +177,9 @@ class InferenceService:
             if self._scheduler.check_generation():
                 self._context.log.warning("rows_replaced")
             await asyncio.sleep(_GENERATION_INTERVAL_S)
+
+    async def _summarise(self, desk: Desk) -> None:
+        summary = Summary(self._context.log, desk.counters)
+        while True:
+            await asyncio.sleep(_SUMMARY_EVERY_S)
+            summary.log()
