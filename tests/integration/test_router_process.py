@@ -223,7 +223,7 @@ def test_router_process_killed_and_restarted_answers_nothing_twice(surroundings)
 
 
 def test_router_process_kill_switch_withdraws_holds_and_survives_a_restart(surroundings):
-    """A kill withdraws each standing signal once, then holds; the gauge confirms it; a restarted router obeys it too."""
+    """A kill withdraws each standing signal once, then holds; the gauge confirms; a restarted router obeys too."""
     process = surroundings.start()
     stats = StatsReader.attach(surroundings.prefix, "router")
 

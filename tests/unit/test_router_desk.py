@@ -7,7 +7,7 @@ import pytest
 
 from tickwire.records import PREDICTION, SIGNAL, Action, PredictionKind, SignalKind, SignalReason
 from tickwire_router.config import Rule
-from tickwire_router.kernels.decode import decide, decode
+from tickwire_router.kernels.decode import decide, decode, take_turn
 from tickwire_router.kernels.desk import new_desk
 from tickwire_router.kernels.restore import restore
 from tickwire_router.kernels.withdrawal import withdraw
@@ -80,6 +80,23 @@ def test_decode_prediction_carries_every_field_it_has_in_common():
 def test_decide_thresholds_enter_and_leave(last, down, up, expected):
     """I2: an action begins at `enter`, goes on at `leave`, turns round at once, and NaN asks for nothing."""
     assert decide(int(last), *np.float32([down, up, 0.6, 0.4])) == expected
+
+
+def test_take_turn_any_second_holds_at_most_the_limit():
+    """I4: the next action after a full second's worth is allowed exactly one second after the oldest of them."""
+    second_ns = 1_000_000_000
+    acted_ns, acted_at = np.full((1, 2), -(2**62)), np.zeros(1, np.int64)
+    times_ns = [0, 400, 400, second_ns - 1, second_ns, second_ns + 399, second_ns + 400]
+    allowed = [take_turn(acted_ns, acted_at, 0, time_ns) for time_ns in times_ns]
+    assert allowed == [True, True, False, False, True, False, True]
+
+
+def test_take_turn_clock_that_starts_over_is_allowed():
+    """I4: a capture that starts over is not held back by times of its last round."""
+    acted_ns, acted_at = np.full((1, 1), -(2**62)), np.zeros(1, np.int64)
+    assert take_turn(acted_ns, acted_at, 0, 50_000_000_000)
+    assert take_turn(acted_ns, acted_at, 0, 0)
+    assert not take_turn(acted_ns, acted_at, 0, 1)
 
 
 def test_decode_unknown_symbol_or_kind_is_counted_and_says_nothing():
