@@ -29,9 +29,8 @@ class StubEngine:
     kind = EngineKind.RULE
     label = "stub@1"
 
-    def __init__(self, window_rows: int = 4, run_s: float = 0.0) -> None:
+    def __init__(self, window_rows: int = 4) -> None:
         self.window_rows = window_rows
-        self.run_s = run_s
         self.windows = np.zeros((MAX_BATCH, window_rows, N_FEATURES), np.float32)
         self.probabilities = np.zeros((MAX_BATCH, N_OUTPUTS), np.float32)
         self.sizes: list[int] = []
@@ -43,8 +42,6 @@ class StubEngine:
     def run(self, size: int) -> None:
         self.sizes.append(size)
         self.running.set()
-        if self.run_s:
-            time.sleep(self.run_s)
         assert self._released.wait(WATCHDOG_S)
         self.running.clear()
         if self.fails(size):

@@ -153,6 +153,7 @@ def test_windows_replaced_ring_answers_everything_and_goes_on_with_the_new_one(p
         assert waiting["row_sequence"].tolist() == [4, 4]
         rig.engine.release()
         running = rig.answers(1)
+        assert kinds(running) == ["INVALIDATED"]
         assert (running["symbol_id"][0], running["row_sequence"][0]) == (0, 4)
         rig.wait_until(lambda: rig.row_consumer.reattaches == 1)
         rig.publish(rig.row(1))

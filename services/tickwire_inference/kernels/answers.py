@@ -92,6 +92,7 @@ def post_all_invalidated(d):
     """Answer INVALIDATED for every symbol, whether a request waits or not: the rows are gone; return how many."""
     n = d.budget_ns.size
     for symbol in range(n):
+        d.valid_from[symbol] = d.newest[symbol] + uint64(1)  # what is in flight is void too
         if not invalidate_waiting(d, symbol):
             post(d, d.draft_words, symbol, _INVALIDATED)
         count_invalidated(d, symbol)
