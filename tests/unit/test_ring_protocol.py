@@ -404,6 +404,20 @@ def test_wait_bounds_and_stop_are_obeyed(prefix):
         assert not consumer.wait(3600.0)
 
 
+def test_closed_ends_refuse_further_use(prefix):
+    """A kernel on a closed segment would be a SIGSEGV: the caller is told instead."""
+    producer = Producer.attach(prefix, LOSSY)
+    consumer = Consumer.attach(prefix, LOSSY, name="a")
+    producer.close()
+    consumer.close()
+    consumer.close()
+    with pytest.raises(ValueError, match="the producer is closed"):
+        send(producer, 1)
+    for use in (consumer.poll, consumer.commit, lambda: consumer.wait(0)):
+        with pytest.raises(ValueError, match="consumer 'a' is closed"):
+            use()
+
+
 def test_words_view_needs_contiguous_records():
     """Kernels copy words of contiguous records only."""
     with pytest.raises(ValueError, match="C-contiguous"):

@@ -106,7 +106,7 @@ class Consumer:
 
         The array is a view that is valid until the next poll; `sequence` and `publish_mono_ns` are filled in.
         """
-        commit(self.state)
+        self.commit()
         if len(self._records) < limit:
             self._records = np.zeros(limit, dtype=self.spec.dtype)
         found = int(poll(self.state, as_words(self._records), limit))
@@ -119,6 +119,7 @@ class Consumer:
 
     def wait(self, timeout_s: float) -> bool:
         """Wait at most `timeout_s` until `poll` has something to report; say whether it has."""
+        self._check_open()
         return int(wait(self.state, int(timeout_s * 1e9), self._stop.ctypes.data)) in (READY, REATTACH)
 
     def interrupt(self) -> None:
@@ -127,6 +128,7 @@ class Consumer:
 
     def commit(self) -> None:
         """Let the producer reuse what was polled so far."""
+        self._check_open()
         commit(self.state)
 
     @property
@@ -210,6 +212,11 @@ class Consumer:
             return published
         first = int(data.array(np.uint64, layout.FIRST_SEQUENCE_AT, 1)[0])
         return max(first, published - self.spec.capacity + self.spec.capacity // 4)
+
+    def _check_open(self) -> None:
+        # A kernel on a closed segment is a SIGSEGV.
+        if self._data is None:
+            raise ValueError(f"ring '{self.prefix}.{self.spec.name}': consumer {self.name!r} is closed")
 
     def _release(self) -> None:
         for segment in (self._data, self._control):

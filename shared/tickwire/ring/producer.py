@@ -41,6 +41,7 @@ class Producer:
         self.spec = spec
         self._data = data
         self._control = control
+        self._closed = False
         self.state: npt.NDArray[np.uint64] = np.zeros(words.P_WORDS, dtype=np.uint64)
         for index, value in (
             (words.P_DATA, data.address),
@@ -100,6 +101,8 @@ class Producer:
         Raises:
             ValueError: More than capacity / 2 records, or another dtype.
         """
+        if self._closed:
+            raise ValueError(f"ring {self.spec.name!r}: the producer is closed")
         if records.dtype != self.spec.dtype:
             raise ValueError(f"ring {self.spec.name!r}: records must have the ring's dtype, had {records.dtype}")
         if len(records) > self.spec.max_batch:
@@ -139,6 +142,7 @@ class Producer:
 
     def close(self) -> None:
         """Detach and free the lock; removes nothing. No kernel may use `state` any more."""
+        self._closed = True
         self._data.close()
         self._control.close()
 
