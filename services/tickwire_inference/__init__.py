@@ -4,6 +4,6 @@ Light to import: the kernels are compiled when `tickwire_inference.service` is i
 """
 
 from tickwire_inference.config import InferenceConfig, PriorityClass, SymbolOverride
-from tickwire_inference.stats import INFERENCE_STATS, silence_reason
+from tickwire_inference.stats import INFERENCE_STATS
 
-__all__ = ["INFERENCE_STATS", "InferenceConfig", "PriorityClass", "SymbolOverride", "silence_reason"]
+__all__ = ["INFERENCE_STATS", "InferenceConfig", "PriorityClass", "SymbolOverride"]

@@ -118,24 +118,3 @@ def private_stats(n_symbols: int) -> StatsArrays:
         np.zeros((len(spec.histograms), HISTOGRAM_WORDS), np.uint64),
         np.zeros((n_symbols, len(spec.per_symbol)), np.uint64),
     )
-
-
-def silence_reason(rows: int, usable_rows: int, window_rows: int, requests: int, predictions: int) -> str | None:
-    """Return why a symbol has no prediction, None if it has one.
-
-    Args:
-        rows: Rows that arrived.
-        usable_rows: Rows of the newest unbroken valid run.
-        window_rows: T of the model.
-        requests: Requests made.
-        predictions: Predictions made.
-    """
-    if predictions:
-        return None
-    if not rows:
-        return "no rows"
-    if requests:
-        return "no request was answered in time or without a failure"
-    if usable_rows < window_rows:
-        return f"{usable_rows} of {window_rows} rows"
-    return "not trading"

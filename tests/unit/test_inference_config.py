@@ -7,7 +7,7 @@ import pytest
 
 from tickwire.errors import ConfigError
 from tickwire.records import Instrument, SymbolTable
-from tickwire_inference import InferenceConfig, silence_reason
+from tickwire_inference import InferenceConfig
 
 SYMBOLS = SymbolTable(
     Instrument(venue="v", name=name, price_increment="0.1", quantity_increment="1") for name in ("A", "B", "C")
@@ -52,18 +52,3 @@ def test_config_override_of_an_unknown_symbol_is_refused():
     config = convert(symbols={"v:Z": {"priority": "normal"}})
     with pytest.raises(ConfigError, match="'v:Z' must be one of the run's symbols"):
         config.ranks(SYMBOLS)
-
-
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
-        ((0, 0, 500, 0, 0), "no rows"),
-        ((40, 40, 500, 0, 0), "40 of 500 rows"),
-        ((900, 3, 500, 7, 0), "no request was answered in time or without a failure"),
-        ((900, 900, 500, 0, 0), "not trading"),
-        ((900, 3, 500, 7, 1), None),
-    ],
-)
-def test_silence_reason_says_what_kept_a_symbol_silent(values, reason):
-    """The first thing that is missing on the way to a prediction is the reason."""
-    assert silence_reason(*values) == reason
