@@ -6,28 +6,27 @@ import time
 from types import TracebackType
 from typing import TextIO
 
-_QUIET_S = 1.0
+_PLAIN_EVERY_S = 2.0
 
 
 class CompileLine:
-    """A `CompileProgress` that rewrites one line on a terminal, or writes a line a second elsewhere."""
+    """A `CompileProgress` that rewrites one line on a terminal, or writes a line now and then elsewhere."""
 
     def __init__(self, stream: TextIO) -> None:
         """Write to `stream`."""
         self._stream = stream
         self._terminal = stream.isatty()
-        self._started_s = time.monotonic()
-        self._shown_s = self._started_s
+        self._shown_s = float("-inf")
         self._shown = False
 
     def __call__(self, done: int, total: int, name: str) -> None:
-        """Show how far it is; nothing in the first second, which is all that a full cache takes."""
+        """Show how far it is."""
         now_s = time.monotonic()
-        if now_s - self._started_s < _QUIET_S or not name or (not self._terminal and now_s - self._shown_s < 1.0):
+        if not self._terminal and now_s - self._shown_s < _PLAIN_EVERY_S and done < total:
             return
         self._shown = True
         self._shown_s = now_s
-        text = f"compiling kernels (once) {done}/{total}  {name}"
+        text = f"compiled {done} of {total} kernel modules (once)  {name}"
         self._stream.write(f"\r\x1b[2K{text}" if self._terminal else f"{text}\n")
         self._stream.flush()
 

@@ -12,7 +12,6 @@ from tickwire.runtime import HotThread, Stats
 from tickwire.runtime.context import ServiceContext
 from tickwire.topology import ROWS, TICKS
 from tickwire.windows import WindowWriter
-from tickwire_features.compiled import KERNEL_MODULES
 from tickwire_features.config import FeaturesConfig
 from tickwire_features.kernels.desk import new_desk
 from tickwire_features.stats import FEATURES_STATS, StatsArrays
@@ -29,7 +28,6 @@ class FeaturesService:
 
     name: ClassVar[str] = "features"
     config_type: ClassVar[type] = FeaturesConfig
-    kernel_modules: ClassVar[tuple[str, ...]] = KERNEL_MODULES
 
     def __init__(self, context: ServiceContext[FeaturesConfig]) -> None:
         """Remember the surroundings."""

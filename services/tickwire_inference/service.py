@@ -13,7 +13,6 @@ from tickwire.runtime.context import ServiceContext
 from tickwire.runtime.hot_thread import HotThread
 from tickwire.topology import PREDICTIONS, ROWS
 from tickwire.windows import WindowReader
-from tickwire_inference.compiled import KERNEL_MODULES
 from tickwire_inference.config import InferenceConfig
 from tickwire_inference.engine_thread import EngineThread
 from tickwire_inference.engines import HostEngine, load_engine
@@ -38,7 +37,6 @@ class InferenceService:
 
     name: ClassVar[str] = "inference"
     config_type: ClassVar[type] = InferenceConfig
-    kernel_modules: ClassVar[tuple[str, ...]] = KERNEL_MODULES
 
     def __init__(self, context: ServiceContext[InferenceConfig]) -> None:
         """Keep the context; `start` does the rest."""

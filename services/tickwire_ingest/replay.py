@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tickwire.records import GapReason
 from tickwire.ring import Producer
 from tickwire.runtime.clock import monotonic_ns
-from tickwire.runtime.kernels import record_ns
+from tickwire.runtime.kernels import record_duration
 from tickwire_ingest.config import IngestConfig
 from tickwire_ingest.desk import Desk
 from tickwire_ingest.feed import Feed
@@ -117,7 +117,7 @@ class Replay:
             left_ns = emission_ns - now_ns
             if left_ns <= 0:
                 if self._config.speed is not None:
-                    record_ns(self._late, -left_ns)
+                    record_duration(self._late, -left_ns)
                 return
             if self._stop.wait(min(left_ns * 1e-9, _LONGEST_NAP_S)):
                 raise StoppedError

@@ -13,7 +13,6 @@ from tickwire.ring.producer import REPLAY_STALL_TIMEOUT_MS
 from tickwire.runtime.clock import monotonic_ns
 from tickwire.runtime.context import ServiceContext
 from tickwire.topology import SIGNALS, TICKS
-from tickwire_ingest.compiled import KERNEL_MODULES
 from tickwire_ingest.complaints import Complaints
 from tickwire_ingest.config import IngestConfig
 from tickwire_ingest.desk import COUNTER, Desk
@@ -34,7 +33,6 @@ class IngestService:
 
     name: ClassVar[str] = "ingest"
     config_type: ClassVar[type] = IngestConfig
-    kernel_modules: ClassVar[tuple[str, ...]] = KERNEL_MODULES
 
     def __init__(self, context: ServiceContext[IngestConfig]) -> None:
         """Prepare; `start` attaches."""

@@ -172,7 +172,7 @@ def _describe(
                 "learning_rate": settings.learning_rate,
                 "weight_decay": settings.weight_decay,
                 "threads": settings.threads,
-                "torch": torch.__version__,
+                "torch": str(torch.__version__),
             },
         ),
         metrics=metrics,

@@ -29,10 +29,10 @@ class TrainingSettings:
     seed: int = 7
     epochs: int = 4
     batch: int = 128
-    samples_per_epoch: int = 32_000
+    samples_per_epoch: int = 16_000
     validation_samples: int = 8_000
-    learning_rate: float = 1e-3
-    weight_decay: float = 1e-2
+    learning_rate: float = 3e-4
+    weight_decay: float = 0.1
     threads: int = 2
 
 

@@ -13,7 +13,6 @@ from tickwire.ring.symbol_segment import publish_symbols
 from tickwire.runtime import Backoff, HotThread, Stats
 from tickwire.runtime.context import ServiceContext
 from tickwire.topology import PREDICTIONS, SIGNALS
-from tickwire_router.compiled import KERNEL_MODULES
 from tickwire_router.config import RouterConfig
 from tickwire_router.kernels.desk import Desk, new_desk
 from tickwire_router.kill_watch import KillWatch
@@ -35,7 +34,6 @@ class RouterService:
 
     name: ClassVar[str] = "router"
     config_type: ClassVar[type] = RouterConfig
-    kernel_modules: ClassVar[tuple[str, ...]] = KERNEL_MODULES
 
     def __init__(self, context: ServiceContext[RouterConfig]) -> None:
         """Remember the surroundings."""

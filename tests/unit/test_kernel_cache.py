@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tickwire.errors import ConfigError
-from tickwire.kernel import compile_kernels
+from tickwire.errors import TickwireError
+from tickwire.kernel import compile_kernels, is_compiled
 from tickwire.kernel.cache import cache_folder, import_closure
 
 RING = "tickwire.ring.kernels.producer"
@@ -43,13 +43,36 @@ def test_cache_folder_changed_constant_moves_it(tmp_path, monkeypatch):
     assert folder() != before
 
 
-def test_compile_kernels_tells_progress_and_names_missing_module():
-    """Each module is announced before it compiles; a wrong name is a clear error."""
+def test_compile_kernels_fills_the_cache_once_and_tells_progress(tmp_path, monkeypatch):
+    """Each module is told when it is done; afterwards all are in the cache and nothing is left to do."""
+    monkeypatch.setenv("TICKWIRE_KERNEL_CACHE", str(tmp_path))
+    modules = ("tickwire.book.kernels", "tickwire.runtime.kernels")
+    assert not any(map(is_compiled, modules))
     seen: list[tuple[int, int, str]] = []
-    compile_kernels((RING,), lambda done, total, name: seen.append((done, total, name)))
-    assert seen == [(0, 1, RING), (1, 1, "")]
-    with pytest.raises(ConfigError, match=r"'tickwire\.ring\.no_such'"):
+    compile_kernels(modules, lambda done, total, name: seen.append((done, total, name)))
+    assert [step[:2] for step in seen] == [(1, 2), (2, 2)]
+    assert {step[2] for step in seen} == set(modules)
+    assert all(map(is_compiled, modules))
+    compile_kernels(modules, lambda *_: pytest.fail("there was nothing to do"))
+
+
+def test_compile_kernels_names_a_missing_module(tmp_path, monkeypatch):
+    """A wrong name is a clear error."""
+    monkeypatch.setenv("TICKWIRE_KERNEL_CACHE", str(tmp_path))
+    with pytest.raises(TickwireError, match=r"'tickwire\.ring\.no_such'"):
         compile_kernels(("tickwire.ring.no_such",))
+
+
+def test_compile_kernels_interrupted_leaves_no_process(tmp_path, monkeypatch):
+    """What the progress callback raises ends the workers."""
+    monkeypatch.setenv("TICKWIRE_KERNEL_CACHE", str(tmp_path))
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compile_kernels(("tickwire.runtime.kernels", "tickwire.book.kernels"), stop)
+    assert "tickwire.kernel" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
 
 
 def test_kernel_unwritable_cache_compiles_in_memory(tmp_path):

@@ -6,6 +6,7 @@ import stat
 
 import numpy as np
 import pytest
+from numba import njit, uint64
 
 from tickwire.errors import ProducerAttachedError, RingLayoutError, RingNotFoundError
 from tickwire.records import WINDOW_ROWS
@@ -83,12 +84,17 @@ def test_read_run_any_length_copies_what_the_run_has(prefix):
         assert out[:2].view(np.float32)[:, 0].tolist() == [6.0, 7.0]
 
 
+@njit
+def _third_row(state):
+    return row_address(symbol_address(state, 0), uint64(3))
+
+
 def test_read_half_written_row_is_torn(prefix):
     """W1, W2: a row whose stamp is not its own is never handed out."""
     with WindowWriter.attach(prefix, 1) as writer, WindowReader.attach(prefix) as reader:
         write(writer, 0, 5)
         segment = Segment.open(f"{prefix}.windows", writable=True)
-        stamp = int(row_address(symbol_address(writer.state, 0), np.uint64(3))) + layout.STAMP
+        stamp = int(_third_row(writer.state)) + layout.STAMP
         segment.array(np.uint64, stamp - int(writer.state[0]), 1)[0] = 0
         assert reader.read(0, 3) is WindowFault.TORN
         assert read(reader, 0, 2).newest == 5

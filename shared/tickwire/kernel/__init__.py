@@ -1,6 +1,7 @@
-"""Compiled kernels: the one decorator they all use and the cache they are kept in."""
+"""Compiled kernels: the one decorator they all use, the cache they are kept in, and compiling them in advance."""
 
-from tickwire.kernel.cache import CompileProgress, cache_root, compile_kernels
+from tickwire.kernel.cache import cache_root, is_compiled
+from tickwire.kernel.compiling import CompileProgress, compile_kernels
 from tickwire.kernel.decorator import inlined, kernel
 
-__all__ = ["CompileProgress", "cache_root", "compile_kernels", "inlined", "kernel"]
+__all__ = ["CompileProgress", "cache_root", "compile_kernels", "inlined", "is_compiled", "kernel"]

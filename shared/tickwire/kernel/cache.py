@@ -13,23 +13,16 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-import importlib
 import importlib.util
 import os
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import llvmlite
 import numba
 import numpy as np
 
-from tickwire.errors import ConfigError
-
-CompileProgress = Callable[[int, int, str], None]
-"""Called with (modules done, modules in all, name of the module that comes next)."""
-
 _ROOTS = ("tickwire", "tickwire_ingest", "tickwire_features", "tickwire_inference", "tickwire_router")
+_MARK = "complete"
 _TOOLCHAIN = f"{numba.__version__}/{llvmlite.__version__}/{np.__version__}"
 
 
@@ -80,29 +73,16 @@ def import_closure(module_name: str) -> frozenset[str]:
     return frozenset(seen)
 
 
-def compile_kernels(modules: tuple[str, ...], progress: CompileProgress | None = None) -> None:
-    """Import each kernel module; explicit signatures make the import compile it or load it from the cache.
-
-    Args:
-        modules: Dotted names of kernel modules.
-        progress: Told before each module and once at the end.
-
-    Raises:
-        ConfigError: A module does not exist.
-    """
-    for done, name in enumerate(modules):
-        if progress is not None:
-            progress(done, len(modules), name)
-        _import(name)
-    if progress is not None:
-        progress(len(modules), len(modules), "")
+def is_compiled(module_name: str) -> bool:
+    """Say whether all kernels of a module are in the cache."""
+    return (cache_folder(module_name) / _MARK).exists()
 
 
-def _import(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"kernel module {name!r}: must be importable, was not found: {error}") from error
+def mark_compiled(module_name: str) -> None:
+    """Note that all kernels of a module are in the cache; call it after the module was imported."""
+    folder = cache_for(module_name)
+    if folder is not None:
+        (folder / _MARK).touch()
 
 
 @functools.cache

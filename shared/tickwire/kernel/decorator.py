@@ -10,6 +10,7 @@ from numba.core import config as numba_config
 
 from tickwire.kernel.cache import cache_for
 
+_njit: Any = numba.njit  # its stubs lack some of its options
 Kernel = Callable[..., Any]
 """A compiled function. Its types are the signature's; a type checker sees any."""
 
@@ -27,13 +28,16 @@ def kernel(signature: Any, **options: Any) -> Callable[[Kernel], Kernel]:
         if folder is not None:
             numba_config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
         options.setdefault("error_model", "numpy")
-        compiled: Kernel = numba.njit(signature, nogil=True, cache=folder is not None, **options)(function)
+        compiled: Kernel = _njit(signature, nogil=True, cache=folder is not None, **options)(function)
         return compiled
 
     return decorate
 
 
 def inlined(function: Kernel) -> Kernel:
-    """Compile a function without a signature of its own, into each kernel that calls it."""
-    compiled: Kernel = numba.njit(nogil=True, inline="never", error_model="numpy")(function)
+    """Compile a function without a signature of its own, into each kernel that calls it; not callable from Python.
+
+    Entry points for Python and C would take most of the time of compiling it.
+    """
+    compiled: Kernel = _njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
     return compiled

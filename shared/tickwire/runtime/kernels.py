@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import int64, uint64
 
-from tickwire.kernel import inlined
+from tickwire.kernel import inlined, kernel
 from tickwire.ring.words import address_of, leading_zeros, load_relaxed, store_relaxed
 from tickwire.runtime.buckets import (
     COUNT,
@@ -60,3 +60,9 @@ def record_ns(histogram, value_ns):
     if uint64(value) > load_relaxed(_word(base, MAX_NS)):
         store_relaxed(_word(base, MAX_NS), uint64(value))
     _add(_word(base, COUNT), 1)
+
+
+@kernel("void(uint64[::1], int64)")
+def record_duration(histogram, value_ns):
+    """Count one duration from Python; kernels call `record_ns`."""
+    record_ns(histogram, value_ns)

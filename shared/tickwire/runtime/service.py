@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Protocol
 import uvloop
 
 from tickwire.errors import ConfigError, TickwireError
-from tickwire.kernel import compile_kernels
 from tickwire.runtime import config as configuration
 from tickwire.runtime.context import ServiceContext
 from tickwire.runtime.lifecycle import ServiceState, advance
@@ -35,11 +34,10 @@ OS_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Service(Protocol):
-    """What a service implements. Its class also has `name`, `config_type` and `kernel_modules`."""
+    """What a service implements. Its class also has `name` and `config_type`."""
 
     name: ClassVar[str]
     config_type: ClassVar[type]
-    kernel_modules: ClassVar[tuple[str, ...]]
 
     async def start(self) -> None:
         """Attach, load, warm up; returning means READY."""
@@ -103,7 +101,6 @@ class _Runner:
         context.tasks.spawn("heartbeat", context.beat)
         service: Service | None = None
         try:
-            compile_kernels(self._factory.kernel_modules)
             service = self._factory(context)  # type: ignore[call-arg]
             await self._unless_stopped(context, service.start())
             if not context.stop.is_set():
