@@ -24,7 +24,7 @@ from tickwire_ctl.options import DEMO_CONFIG, set_option
 from tickwire_ctl.progress import CompileLine
 from tickwire_ctl.stream import SignalStream
 from tickwire_ctl.summary import Summary, summarise
-from tickwire_ctl.summary_screen import show_summary
+from tickwire_ctl.summary_screen import show_summary, wide_console
 
 DEFAULT_SECONDS = 30.0
 WINDOW_ROWS = 500
@@ -60,7 +60,7 @@ def demo(seconds: float, pace: str, json_file: Path | None, config: Path, overri
     Ends with the capture, after --seconds, or with Ctrl-C, and prints one summary. Each instance has its own prefix.
     """
     interrupt = Interrupt()
-    console = Console()
+    console = wide_console()
     if json_file is not None and not json_file.resolve().parent.is_dir():
         raise ValueError(f"--json {json_file}: its folder must exist")
     prefix = f"demo-{os.getpid()}"

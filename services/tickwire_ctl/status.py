@@ -14,6 +14,7 @@ from rich.table import Table
 from tickwire_ctl.errors import reports_errors
 from tickwire_ctl.observe import observe
 from tickwire_ctl.options import config_option, prefix_of, prefix_option
+from tickwire_ctl.summary_screen import wide_console
 
 EXIT_HEALTHY = 0
 EXIT_DEGRADED = 3
@@ -32,7 +33,7 @@ def status(config: Path, prefix: str | None, as_json: bool) -> None:
     if as_json:
         print(msgspec.json.encode(seen).decode())
     else:
-        _show(Console(), seen)
+        _show(wide_console(), seen)
     sys.exit(_EXITS[seen["health"]])
 
 

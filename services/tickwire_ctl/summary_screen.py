@@ -7,7 +7,14 @@ from rich.table import Table
 
 from tickwire_ctl.summary import Summary
 
+_FILE_WIDTH = 120
 _QUANTILES = ("p50", "p99", "p99.9", "max")
+
+
+def wide_console() -> Console:
+    """Return a console for tables: the terminal's width, and a fixed one where output goes to a file or pipe."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_FILE_WIDTH)
 
 
 def show_summary(console: Console, summary: Summary) -> None:
@@ -36,7 +43,7 @@ def show_summary(console: Console, summary: Summary) -> None:
 
 def _show_latency(console: Console, summary: Summary) -> None:
     table = Table(title="latency, microseconds", title_justify="left")
-    table.add_column("stage")
+    table.add_column("stage", no_wrap=True)
     for name in ("signals", *_QUANTILES):
         table.add_column(name, justify="right")
     for stage, values in summary.stages_us.items():
@@ -52,10 +59,10 @@ def _show_latency(console: Console, summary: Summary) -> None:
 
 def _show_symbols(console: Console, summary: Summary) -> None:
     table = Table(title="symbols", title_justify="left")
-    table.add_column("symbol")
+    table.add_column("symbol", no_wrap=True)
     for name in ("ticks", "rows", "window", "buy", "sell", "hold"):
         table.add_column(name, justify="right")
-    table.add_column("why no signal")
+    table.add_column("why no signal", no_wrap=True)
     for label, values in summary.symbols.items():
         counts = [f"{values['signals'][name]:,}" for name in ("buy", "sell", "hold")]
         numbers = [f"{values[name]:,}" for name in ("ticks", "rows", "window_rows")]
