@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,5 +106,5 @@ def test_any_loss_or_reordering_never_applies_across_a_hole(data):
             assert complete_to is not None
             assert applied[0].first <= complete_to + 1
             assert applied[0].last >= complete_to
-            for before, after in zip(applied, applied[1:], strict=False):
+            for before, after in itertools.pairwise(applied):
                 assert after.previous == before.last

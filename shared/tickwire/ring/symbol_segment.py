@@ -8,8 +8,10 @@ from tickwire.errors import RingError, RingLayoutError
 from tickwire.records import SymbolTable
 from tickwire.ring.segment import Segment, segment_name
 
-_MAGIC = int.from_bytes(b"TWSYMB01", "little")
-_HEADER_BYTES = 64
+MAGIC = int.from_bytes(b"TWSYMB01", "little")
+HEADER_BYTES = 64
+LENGTH_AT = 8  # u64 bytes of the JSON text behind the header
+HASH_AT = 16  # u64 hash of the table, the one that stands in every ring
 _MODE = 0o640
 
 
@@ -23,13 +25,14 @@ def publish_symbols(prefix: str, table: SymbolTable) -> None:
     text = table.encode()
 
     def fill(segment: Segment) -> None:
-        segment.array(np.uint64, 8, 2)[:] = (len(text), table.hash)
-        segment.array(np.uint8, _HEADER_BYTES, len(text))[:] = np.frombuffer(text, dtype=np.uint8)
-        segment.array(np.uint64, 0, 1)[0] = _MAGIC
+        segment.array(np.uint64, LENGTH_AT, 1)[0] = len(text)
+        segment.array(np.uint64, HASH_AT, 1)[0] = table.hash
+        segment.array(np.uint8, HEADER_BYTES, len(text))[:] = np.frombuffer(text, dtype=np.uint8)
+        segment.array(np.uint64, 0, 1)[0] = MAGIC
 
     name = segment_name(prefix, "symbols")
     try:
-        Segment.create(name, _HEADER_BYTES + len(text), mode=_MODE, fill=fill).close()
+        Segment.create(name, HEADER_BYTES + len(text), mode=_MODE, fill=fill).close()
     except RingError:
         if read_symbols(prefix).hash != table.hash:
             raise RingLayoutError(f"segment {name!r}: holds another symbol table; use another prefix") from None
@@ -44,11 +47,11 @@ def read_symbols(prefix: str) -> SymbolTable:
     """
     segment = Segment.open(segment_name(prefix, "symbols"), writable=False)
     try:
-        if segment.size < _HEADER_BYTES or int(segment.array(np.uint64, 0, 1)[0]) != _MAGIC:
+        if segment.size < HEADER_BYTES or int(segment.array(np.uint64, 0, 1)[0]) != MAGIC:
             raise RingLayoutError(f"segment {segment.name!r}: is no Tickwire symbol table")
-        length = int(segment.array(np.uint64, 8, 1)[0])
-        if length > segment.size - _HEADER_BYTES:
+        length = int(segment.array(np.uint64, LENGTH_AT, 1)[0])
+        if length > segment.size - HEADER_BYTES:
             raise RingLayoutError(f"segment {segment.name!r}: must hold {length} bytes, is cut off")
-        return SymbolTable.decode(segment.array(np.uint8, _HEADER_BYTES, length).tobytes())
+        return SymbolTable.decode(segment.array(np.uint8, HEADER_BYTES, length).tobytes())
     finally:
         segment.close()
