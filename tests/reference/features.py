@@ -197,9 +197,7 @@ def slog(value: float) -> float:
     return math.copysign(math.log1p(abs(value)), value)
 
 
-def reference_records(
-    ticks: Iterable[np.void], n_symbols: int, poisoned: frozenset[int] = frozenset()
-) -> list[Record]:
+def reference_records(ticks: Iterable[np.void], n_symbols: int, poisoned: frozenset[int] = frozenset()) -> list[Record]:
     """Return every record that features owes for these ticks, in order; rows of `poisoned` ticks are not finite."""
     symbols = [Symbol(number) for number in range(n_symbols)]
     records: list[Record] = []
