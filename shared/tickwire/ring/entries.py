@@ -80,7 +80,7 @@ def take_entry(
 def hash_name(name: str) -> int:
     """Return the 64-bit hash under which a consumer's name stands in its entry; never 0.
 
-    FNV-1a, three lines in any language: the C reader finds and leaves entries by it too.
+    FNV-1a: a few lines in any language, since the C header computes it too.
     Source: http://www.isthe.com/chongo/tech/comp/fnv/
     """
     value = FNV_OFFSET
