@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import tickwire
+from tickwire_ctl.c_header import header
 from tickwire_ctl.demo import demo
 from tickwire_ctl.down import down
 from tickwire_ctl.kill import kill, unkill
@@ -20,5 +21,5 @@ def main() -> None:
     """High-frequency trading signals from deep models, through lock-free shared-memory rings."""
 
 
-for command in (demo, up, status, tail, down, kill, unkill, model_group):
+for command in (demo, up, status, tail, down, kill, unkill, header, model_group):
     main.add_command(command)

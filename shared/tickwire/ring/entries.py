@@ -17,7 +17,7 @@ from tickwire.ring.segment import Segment
 
 FNV_OFFSET = 0xCBF29CE484222325
 FNV_PRIME = 0x100000001B3
-_LOCK_TIMEOUT_S = 2.0
+LOCK_TIMEOUT_S = 2.0
 _LOOK_EVERY_S = 0.001
 
 
@@ -127,10 +127,10 @@ def _find_free(data: Segment, control: Segment, max_consumers: int) -> int | Non
 
 
 def _lock_entries(control: Segment, ring: str) -> None:
-    deadline = time.monotonic() + _LOCK_TIMEOUT_S
+    deadline = time.monotonic() + LOCK_TIMEOUT_S
     while not control.try_lock(layout.ENTRY_LOCK_AT):
         if time.monotonic() >= deadline:
-            raise RingError(f"ring {ring!r}: another process keeps attaching for {_LOCK_TIMEOUT_S:g} s; is it stopped?")
+            raise RingError(f"ring {ring!r}: another process keeps attaching for {LOCK_TIMEOUT_S:g} s; is it stopped?")
         time.sleep(_LOOK_EVERY_S)
 
 

@@ -8,6 +8,7 @@ from tickwire.errors import RingError, RingLayoutError
 from tickwire.records import SymbolTable
 from tickwire.ring.segment import Segment, segment_name
 
+NAME = "symbols"
 MAGIC = int.from_bytes(b"TWSYMB01", "little")
 HEADER_BYTES = 64
 LENGTH_AT = 8  # u64 bytes of the JSON text behind the header
@@ -30,7 +31,7 @@ def publish_symbols(prefix: str, table: SymbolTable) -> None:
         segment.array(np.uint8, HEADER_BYTES, len(text))[:] = np.frombuffer(text, dtype=np.uint8)
         segment.array(np.uint64, 0, 1)[0] = MAGIC
 
-    name = segment_name(prefix, "symbols")
+    name = segment_name(prefix, NAME)
     try:
         Segment.create(name, HEADER_BYTES + len(text), mode=_MODE, fill=fill).close()
     except RingError:
@@ -45,7 +46,7 @@ def read_symbols(prefix: str) -> SymbolTable:
         RingNotFoundError: There is none.
         RingLayoutError: The segment is something else.
     """
-    segment = Segment.open(segment_name(prefix, "symbols"), writable=False)
+    segment = Segment.open(segment_name(prefix, NAME), writable=False)
     try:
         if segment.size < HEADER_BYTES or int(segment.array(np.uint64, 0, 1)[0]) != MAGIC:
             raise RingLayoutError(f"segment {segment.name!r}: is no Tickwire symbol table")
