@@ -12,13 +12,14 @@ import numpy as np
 from tickwire.records import N_FEATURES, PREDICTION, ROW, EngineKind, PredictionKind, RowKind
 from tickwire.ring import Consumer, Lapped, Producer, Start, WaitStrategy
 from tickwire.ring.kernels import REATTACH
+from tickwire.runtime import private_stats
 from tickwire.topology import PREDICTIONS, ROWS
 from tickwire.windows import WindowReader, WindowWriter
 from tickwire_inference.engine_thread import EngineThread
 from tickwire_inference.kernels.desk import new_desk
 from tickwire_inference.layouts import BUCKETS, MAX_BATCH, N_OUTPUTS
 from tickwire_inference.scheduler import Scheduler
-from tickwire_inference.stats import INFERENCE_STATS, private_stats
+from tickwire_inference.stats import INFERENCE_STATS
 
 WATCHDOG_S = 30.0
 
@@ -102,7 +103,7 @@ class Rig:
         budgets_ns, handicaps_ns, closed_loop = self._settings
         self.engine = engine
         self.log = SilentLog()
-        self.stats = private_stats(self.n_symbols)
+        self.stats = private_stats(INFERENCE_STATS, self.n_symbols)
         self.desk = new_desk(budgets_ns, handicaps_ns, engine.window_rows, closed_loop, self.stats)
         self.row_consumer = Consumer.attach(self._prefix, ROWS, name="inference", start=Start.HEAD)
         self.prediction_producer = Producer.attach(self._prefix, PREDICTIONS, stall_timeout_ms=60_000)

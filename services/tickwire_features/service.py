@@ -6,21 +6,15 @@ import asyncio
 from contextlib import ExitStack
 from typing import ClassVar
 
-from tickwire.errors import RingNotFoundError, TickwireError
 from tickwire.ring import Consumer, Producer
-from tickwire.runtime import HotThread, Stats
+from tickwire.runtime import CounterSummary, HotThread
 from tickwire.runtime.context import ServiceContext
 from tickwire.topology import ROWS, TICKS
 from tickwire.windows import WindowWriter
 from tickwire_features.config import FeaturesConfig
 from tickwire_features.kernels.desk import new_desk
-from tickwire_features.stats import FEATURES_STATS, StatsArrays
-from tickwire_features.summary import Summary
+from tickwire_features.stats import FEATURES_STATS, WARNINGS
 from tickwire_features.worker import Worker
-
-_LOOK_EVERY_S = 0.01
-_SUMMARY_EVERY_S = 1.0
-_JOIN_TIMEOUT_S = 5.0
 
 
 class FeaturesService:
@@ -32,7 +26,6 @@ class FeaturesService:
     def __init__(self, context: ServiceContext[FeaturesConfig]) -> None:
         """Remember the surroundings."""
         self._context = context
-        self._stats: Stats | None = None
         self._attached = ExitStack()
         self._thread: HotThread | None = None
 
@@ -51,15 +44,27 @@ class FeaturesService:
             WindowWriter.attach(prefix, len(symbols), symbol_table_hash=symbols.hash)
         )
         rows = self._attached.enter_context(Producer.attach(prefix, ROWS, symbol_table_hash=symbols.hash))
-        ticks = self._attached.enter_context(await self._attach_ticks())
-        arrays = StatsArrays(stats.counters, stats.gauges, stats.histograms, stats.per_symbol)
+        ticks = self._attached.enter_context(
+            await context.when_created(
+                lambda: Consumer.attach(
+                    prefix,
+                    TICKS,
+                    name=self.name,
+                    symbol_table_hash=symbols.hash,
+                    wait=context.config.wait_strategy,
+                    timeout_s=0.0,
+                ),
+                context.config.wait_for_ticks_s,
+                "the ticks ring of ingest",
+            )
+        )
         desk = new_desk(len(symbols), context.config.batch_ticks, windows.state)
-        worker = Worker(desk, ticks, rows, arrays)
+        worker = Worker(desk, ticks, rows, stats.arrays)
         self._thread = context.hot_thread("features", worker.body, worker.reattach)
-        self._stats = stats
         context.watch(ticks)
         context.watch_producer(rows)
-        context.tasks.spawn("summary", self._summarise)
+        summary = CounterSummary(context.log, "features_summary", FEATURES_STATS, stats.counters, WARNINGS)
+        context.tasks.spawn("summary", summary.run)
         self._thread.start()
 
     async def run(self) -> None:
@@ -69,8 +74,7 @@ class FeaturesService:
     async def drain(self) -> None:
         """Take the ticks that are on the ring, publish their rows, end the hot thread."""
         if self._thread is not None:
-            self._thread.stop()
-            await asyncio.to_thread(self._thread.join, _JOIN_TIMEOUT_S)
+            await asyncio.to_thread(self._thread.end)
 
     async def close(self) -> None:
         """Detach.
@@ -79,39 +83,5 @@ class FeaturesService:
             TickwireError: The hot thread does not end; the memory under it stays mapped.
         """
         if self._thread is not None:
-            self._thread.stop()
-            if not self._thread.join(_JOIN_TIMEOUT_S):
-                raise TickwireError(
-                    f"hot thread 'features': must end when told to, still ran after {_JOIN_TIMEOUT_S:g} s"
-                )
+            await asyncio.to_thread(self._thread.end)
         self._attached.close()
-
-    async def _attach_ticks(self) -> Consumer:
-        # In short attempts, so that a stop request ends the wait.
-        context = self._context
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + context.config.wait_for_ticks_s
-        while True:
-            try:
-                return Consumer.attach(
-                    context.run.prefix,
-                    TICKS,
-                    name=self.name,
-                    symbol_table_hash=context.symbols.hash,
-                    wait=context.config.wait_strategy,
-                    timeout_s=0.0,
-                )
-            except RingNotFoundError as error:
-                if loop.time() >= deadline:
-                    raise RingNotFoundError(
-                        f"ring '{context.run.prefix}.{TICKS.name}': must exist, did not appear within "
-                        f"{context.config.wait_for_ticks_s:g} s; is ingest running with this prefix and this /dev/shm?"
-                    ) from error
-            await asyncio.sleep(_LOOK_EVERY_S)
-
-    async def _summarise(self) -> None:
-        assert self._stats is not None
-        summary = Summary(self._context.log, self._stats)
-        while True:
-            await asyncio.sleep(_SUMMARY_EVERY_S)
-            summary.log()

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-
-from tickwire.runtime.buckets import HISTOGRAM_WORDS
 from tickwire.runtime.stats import StatsSpec
 
 FEATURES_STATS = StatsSpec(
@@ -72,22 +66,11 @@ SYMBOL_EVENTS_WITHOUT_ROW = FEATURES_STATS.symbol_column("events_without_row")
 SYMBOL_BOOK_VALID = FEATURES_STATS.symbol_column("book_valid")
 SYMBOL_LAST_ROW_MONO_NS = FEATURES_STATS.symbol_column("last_row_mono_ns")
 
-
-class StatsArrays(NamedTuple):
-    """The arrays behind a `Stats`, as kernels take them."""
-
-    counters: npt.NDArray[np.uint64]
-    gauges: npt.NDArray[np.uint64]
-    histograms: npt.NDArray[np.uint64]
-    per_symbol: npt.NDArray[np.uint64]
-
-
-def private_stats(n_symbols: int) -> StatsArrays:
-    """Return statistics in memory of this process alone, for kernels without a service around them."""
-    spec = FEATURES_STATS
-    return StatsArrays(
-        np.zeros(len(spec.counters), np.uint64),
-        np.zeros(len(spec.gauges), np.uint64),
-        np.zeros((len(spec.histograms), HISTOGRAM_WORDS), np.uint64),
-        np.zeros((n_symbols, len(spec.per_symbol)), np.uint64),
-    )
+WARNINGS = {
+    "lost_ticks": "ring_lapped",
+    "rows_not_finite": "rows_not_finite",
+    "orders_ignored": "orders_ignored",
+    "ticks_unknown": "ticks_unknown",
+    "levels_dropped": "levels_dropped",
+}
+"""Counters whose growth is a loss or a degradation, and the event that says so."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tickwire.records import GapReason
 from tickwire.ring import Consumer, Producer
+from tickwire.runtime import StatsArrays
 from tickwire_features.kernels.desk import Desk
 from tickwire_features.kernels.loop import publish_records, run
 from tickwire_features.kernels.ticks import invalidate_all
-from tickwire_features.stats import StatsArrays
 
 
 class Worker:

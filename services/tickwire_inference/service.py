@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
-from tickwire.errors import EngineError, RingNotFoundError
 from tickwire.ring import Consumer, Producer, Start
 from tickwire.ring.producer import REPLAY_STALL_TIMEOUT_MS
+from tickwire.runtime import CounterSummary, HotThread
 from tickwire.runtime.context import ServiceContext
-from tickwire.runtime.hot_thread import HotThread
 from tickwire.topology import PREDICTIONS, ROWS
 from tickwire.windows import WindowReader
 from tickwire_inference.config import InferenceConfig
@@ -18,18 +16,13 @@ from tickwire_inference.engine_thread import EngineThread
 from tickwire_inference.engines import HostEngine, load_engine
 from tickwire_inference.kernels.desk import Desk, new_desk
 from tickwire_inference.scheduler import Scheduler
-from tickwire_inference.stats import INFERENCE_STATS, StatsArrays
-from tickwire_inference.summary import Summary
-
-T = TypeVar("T")
+from tickwire_inference.stats import INFERENCE_STATS, WARNINGS
 
 CONSUMER_NAME = "inference"
 """Name of the consumer of the rows ring."""
 
 _LOOK_EVERY_S = 0.01
 _GENERATION_INTERVAL_S = 0.25
-_SUMMARY_EVERY_S = 1.0
-_JOIN_TIMEOUT_S = 5.0
 
 
 class InferenceService:
@@ -77,7 +70,8 @@ class InferenceService:
         for thread in self._threads:
             thread.start()
         context.tasks.spawn("generations", self._watch_generations)
-        context.tasks.spawn("summary", lambda: self._summarise(desk))
+        summary = CounterSummary(context.log, "inference_summary", INFERENCE_STATS, desk.counters, WARNINGS)
+        context.tasks.spawn("summary", summary.run)
 
     async def run(self) -> None:
         """Wait for the stop; the threads do the work."""
@@ -95,13 +89,12 @@ class InferenceService:
         """Stop the threads, then detach.
 
         Raises:
-            EngineError: A thread does not end; its memory stays mapped.
+            TickwireError: A thread does not end; its memory stays mapped.
         """
         for thread in self._threads:
             thread.stop()
         for thread in self._threads:
-            if not await asyncio.to_thread(thread.join, _JOIN_TIMEOUT_S):
-                raise EngineError(f"thread {thread.name!r}: must end within {_JOIN_TIMEOUT_S:g} s, still runs")
+            await asyncio.to_thread(thread.end)
         self._threads.clear()
         if self._scheduler is not None:
             self._scheduler.close()
@@ -120,7 +113,7 @@ class InferenceService:
             [rank * context.config.ageing_us * 1000 for rank in ranks],
             window_rows,
             context.run.closed_loop,
-            StatsArrays(stats.counters, stats.gauges, stats.histograms, stats.per_symbol),
+            stats.arrays,
         )
 
     # Rows before windows: what features writes in between is then in both, and known when it comes from the ring.
@@ -133,7 +126,7 @@ class InferenceService:
         )
         self._ends.append(predictions)
         context.watch_producer(predictions)
-        rows = await self._when_created(
+        rows = await context.when_created(
             lambda: Consumer.attach(
                 prefix,
                 ROWS,
@@ -142,11 +135,15 @@ class InferenceService:
                 wait=context.config.wait_strategy,
                 start=Start.HEAD,
                 timeout_s=0,
-            )
+            ),
+            context.config.wait_for_rows_s,
+            "the rows ring of features",
         )
         self._ends.append(rows)
-        store = await self._when_created(
-            lambda: WindowReader.attach(prefix, symbol_table_hash=symbol_table_hash, timeout_s=0)
+        store = await context.when_created(
+            lambda: WindowReader.attach(prefix, symbol_table_hash=symbol_table_hash, timeout_s=0),
+            context.config.wait_for_rows_s,
+            "the windows store of features",
         )
 
         def attach_store() -> WindowReader:
@@ -154,30 +151,9 @@ class InferenceService:
 
         return Scheduler(desk, rows, predictions, store, attach_store)
 
-    # Features may start later; the wait is the event loop's, so that an os_signal ends it.
-    async def _when_created(self, attach: Callable[[], T]) -> T:
-        wait_s = self._context.config.wait_for_rows_s
-        deadline_s = asyncio.get_running_loop().time() + wait_s
-        while True:
-            try:
-                return attach()
-            except RingNotFoundError as error:
-                if asyncio.get_running_loop().time() >= deadline_s:
-                    raise RingNotFoundError(
-                        f"inference: rows ring and windows store must appear within {wait_s:g} s, did not; "
-                        f"is features running with prefix {self._context.run.prefix!r}?"
-                    ) from error
-            await asyncio.sleep(_LOOK_EVERY_S)
-
     async def _watch_generations(self) -> None:
         assert self._scheduler is not None
         while True:
             if self._scheduler.check_generation():
                 self._context.log.warning("rows_replaced")
             await asyncio.sleep(_GENERATION_INTERVAL_S)
-
-    async def _summarise(self, desk: Desk) -> None:
-        summary = Summary(self._context.log, desk.counters)
-        while True:
-            await asyncio.sleep(_SUMMARY_EVERY_S)
-            summary.log()

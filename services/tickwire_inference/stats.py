@@ -6,13 +6,8 @@ requests = conflated + predictions + expired + failed_* + withdrawn + those that
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-
 from tickwire.records import FlushReason
-from tickwire.runtime import HISTOGRAM_WORDS, StatsSpec
+from tickwire.runtime import StatsSpec
 from tickwire_inference.layouts import MAX_BATCH
 
 _BATCH_SIZES = tuple(f"batch_size_{size}" for size in range(1, MAX_BATCH + 1))
@@ -99,22 +94,15 @@ SYMBOL_FAILED = INFERENCE_STATS.symbol_column("failed")
 SYMBOL_INVALIDATED = INFERENCE_STATS.symbol_column("invalidated")
 N_SYMBOL_COLUMNS = len(INFERENCE_STATS.per_symbol)
 
-
-class StatsArrays(NamedTuple):
-    """The arrays behind a `Stats`, as kernels take them."""
-
-    counters: npt.NDArray[np.uint64]
-    gauges: npt.NDArray[np.uint64]
-    histograms: npt.NDArray[np.uint64]
-    per_symbol: npt.NDArray[np.uint64]
-
-
-def private_stats(n_symbols: int) -> StatsArrays:
-    """Return statistics in memory of this process alone, for a scheduler without a service around it."""
-    spec = INFERENCE_STATS
-    return StatsArrays(
-        np.zeros(len(spec.counters), np.uint64),
-        np.zeros(len(spec.gauges), np.uint64),
-        np.zeros((len(spec.histograms), HISTOGRAM_WORDS), np.uint64),
-        np.zeros((n_symbols, len(spec.per_symbol)), np.uint64),
-    )
+WARNINGS = {
+    "lost_rows": "ring_lapped",
+    "rows_not_finite": "rows_not_finite",
+    "expired": "requests_expired",
+    "late": "predictions_late",
+    "failed_input": "predictions_failed",
+    "failed_output": "predictions_failed",
+    "failed_overrun": "predictions_failed",
+    "failed_engine": "predictions_failed",
+    "back_pressure": "predictions_refused",
+}
+"""Counters whose growth is a loss or a degradation, and the event that says so."""

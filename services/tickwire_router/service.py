@@ -7,26 +7,20 @@ from contextlib import ExitStack
 from typing import ClassVar
 
 from tickwire.client import SignalReader
-from tickwire.errors import RingNotFoundError, TickwireError
 from tickwire.ring import Consumer, Producer, Start
 from tickwire.ring.symbol_segment import publish_symbols
-from tickwire.runtime import Backoff, HotThread, Stats
+from tickwire.runtime import Backoff, CounterSummary, HotThread
 from tickwire.runtime.context import ServiceContext
 from tickwire.topology import PREDICTIONS, SIGNALS
 from tickwire_router.config import RouterConfig
 from tickwire_router.kernels.desk import Desk, new_desk
 from tickwire_router.kill_watch import KillWatch
 from tickwire_router.orders import LogAdapter, OrderAdapter
-from tickwire_router.stats import ROUTER_STATS, StatsArrays
-from tickwire_router.summary import Summary
+from tickwire_router.stats import ROUTER_STATS, WARNINGS
 from tickwire_router.worker import Worker
 
 ORDERS_READER = "router-orders"
 """Name of the order adapter's reader of the signals ring."""
-
-_LOOK_EVERY_S = 0.01
-_SUMMARY_EVERY_S = 1.0
-_JOIN_TIMEOUT_S = 5.0
 
 
 class RouterService:
@@ -38,7 +32,6 @@ class RouterService:
     def __init__(self, context: ServiceContext[RouterConfig]) -> None:
         """Remember the surroundings."""
         self._context = context
-        self._stats: Stats | None = None
         self._attached = ExitStack()
         self._thread: HotThread | None = None
 
@@ -60,19 +53,33 @@ class RouterService:
             context.config.max_age_us * 1000,
             context.config.max_signals_per_s,
             context.run.closed_loop,
-            StatsArrays(stats.counters, stats.gauges, stats.histograms, stats.per_symbol),
+            stats.arrays,
         )
         publish_symbols(prefix, context.symbols)
         signals = self._attached.enter_context(Producer.attach(prefix, SIGNALS, symbol_table_hash=symbol_table_hash))
         context.watch_producer(signals)
-        predictions = self._attached.enter_context(await self._attach_predictions())
+        predictions = self._attached.enter_context(
+            await context.when_created(
+                lambda: Consumer.attach(
+                    prefix,
+                    PREDICTIONS,
+                    name=self.name,
+                    symbol_table_hash=symbol_table_hash,
+                    wait=context.config.wait_strategy,
+                    start=Start.OLDEST,
+                    timeout_s=0.0,
+                ),
+                context.config.wait_for_predictions_s,
+                "the predictions ring of inference",
+            )
+        )
         context.watch(predictions)
         with Consumer.attach(prefix, SIGNALS, name="router", start=Start.OLDEST) as published:
             worker = Worker(desk, predictions, signals, published)
         self._watch_kill_file(desk)
         self._start_orders()
-        self._stats = stats
-        context.tasks.spawn("summary", self._summarise)
+        summary = CounterSummary(context.log, "router_summary", ROUTER_STATS, stats.counters, WARNINGS)
+        context.tasks.spawn("summary", summary.run)
         self._thread = context.hot_thread("router", worker.body, worker.reattach)
         self._thread.start()
 
@@ -83,8 +90,7 @@ class RouterService:
     async def drain(self) -> None:
         """Route the predictions that are on the ring, end the hot thread."""
         if self._thread is not None:
-            self._thread.stop()
-            await asyncio.to_thread(self._thread.join, _JOIN_TIMEOUT_S)
+            await asyncio.to_thread(self._thread.end)
 
     async def close(self) -> None:
         """Detach.
@@ -93,36 +99,8 @@ class RouterService:
             TickwireError: The hot thread does not end; the memory under it stays mapped.
         """
         if self._thread is not None:
-            self._thread.stop()
-            if not self._thread.join(_JOIN_TIMEOUT_S):
-                raise TickwireError(
-                    f"hot thread 'router': must end when told to, still ran after {_JOIN_TIMEOUT_S:g} s"
-                )
+            await asyncio.to_thread(self._thread.end)
         self._attached.close()
-
-    async def _attach_predictions(self) -> Consumer:
-        # In short attempts, so that a stop request ends the wait.
-        context = self._context
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + context.config.wait_for_predictions_s
-        while True:
-            try:
-                return Consumer.attach(
-                    context.run.prefix,
-                    PREDICTIONS,
-                    name=self.name,
-                    symbol_table_hash=context.symbols.hash,
-                    wait=context.config.wait_strategy,
-                    start=Start.OLDEST,
-                    timeout_s=0.0,
-                )
-            except RingNotFoundError as error:
-                if loop.time() >= deadline:
-                    raise RingNotFoundError(
-                        f"ring '{context.run.prefix}.{PREDICTIONS.name}': must exist, did not appear within "
-                        f"{context.config.wait_for_predictions_s:g} s; is inference running with this prefix?"
-                    ) from error
-            await asyncio.sleep(_LOOK_EVERY_S)
 
     def _watch_kill_file(self, desk: Desk) -> None:
         # Without restart: a router that does not see the kill switch must not go on.
@@ -142,10 +120,3 @@ class RouterService:
                 await adapter.run(signals)
 
         context.tasks.spawn("orders", run, restart=Backoff())
-
-    async def _summarise(self) -> None:
-        assert self._stats is not None
-        summary = Summary(self._context.log, self._stats)
-        while True:
-            await asyncio.sleep(_SUMMARY_EVERY_S)
-            summary.log()

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-
 from tickwire.records import SignalReason
-from tickwire.runtime import HISTOGRAM_WORDS, StatsSpec
+from tickwire.runtime import StatsSpec
 
 _REASONS = tuple(f"reason_{reason.name.lower()}" for reason in SignalReason)
 
@@ -72,22 +67,10 @@ N_SYMBOL_COLUMNS = len(ROUTER_STATS.per_symbol)
 SYMBOL_WITHDRAWN = ROUTER_STATS.symbol_column("withdrawn")
 """The columns before it are the actions'."""
 
-
-class StatsArrays(NamedTuple):
-    """The arrays behind a `Stats`, as kernels take them."""
-
-    counters: npt.NDArray[np.uint64]
-    gauges: npt.NDArray[np.uint64]
-    histograms: npt.NDArray[np.uint64]
-    per_symbol: npt.NDArray[np.uint64]
-
-
-def private_stats(n_symbols: int) -> StatsArrays:
-    """Return statistics in memory of this process alone, for a decoder without a service around it."""
-    spec = ROUTER_STATS
-    return StatsArrays(
-        np.zeros(len(spec.counters), np.uint64),
-        np.zeros(len(spec.gauges), np.uint64),
-        np.zeros((len(spec.histograms), HISTOGRAM_WORDS), np.uint64),
-        np.zeros((n_symbols, len(spec.per_symbol)), np.uint64),
-    )
+WARNINGS = {
+    "lost_predictions": "ring_lapped",
+    "predictions_failed": "predictions_failed",
+    "predictions_unknown": "predictions_unknown",
+    "reason_stale": "predictions_stale",
+}
+"""Counters whose growth is a loss or a degradation, and the event that says so."""

@@ -24,12 +24,13 @@ import numpy as np
 from tickwire.records import Instrument, RecordArray, SymbolTable
 from tickwire.ring import BackPressure, Consumer, Producer, WaitStrategy
 from tickwire.ring.segment import list_segments, unlink
+from tickwire.runtime import private_stats
 from tickwire.topology import ROWS, TICKS
 from tickwire.windows import WindowWriter
 from tickwire_features.kernels.desk import new_desk
 from tickwire_features.kernels.loop import run
 from tickwire_features.kernels.ticks import take_ticks
-from tickwire_features.stats import private_stats
+from tickwire_features.stats import FEATURES_STATS
 from tickwire_ingest.config import CaptureConfig
 from tickwire_ingest.offline import read_ticks
 
@@ -56,7 +57,7 @@ def workload() -> RecordArray:
 def loop_rounds(prefix: str, ticks: RecordArray, rounds: int) -> tuple[list[float], int]:
     """Seconds of each round of the whole loop, and rows of all."""
     stop = np.ones(1, dtype=np.uint64)  # the loop ends once it has emptied the ring
-    stats = private_stats(len(SYMBOLS))
+    stats = private_stats(FEATURES_STATS, len(SYMBOLS))
     with (
         Producer.attach(prefix, TICKS) as producer,
         Producer.attach(prefix, ROWS) as rows,

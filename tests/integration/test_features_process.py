@@ -326,4 +326,4 @@ def test_missing_ticks_ring_is_one_clear_error_or_a_clean_stop(surroundings, sto
         assert process.popen.poll() is None
     assert process.end(signal.SIGTERM if stopped else None) == (0 if stopped else 1)
     if not stopped:
-        assert "did not appear within 0.05 s; is ingest running" in json.loads(process.lines[-1])["error"]
+        assert "the ticks ring of ingest must appear within 0.05 s, did not" in json.loads(process.lines[-1])["error"]

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from reference.routing import PlainRouter, PlainRule
 from tickwire.records import PREDICTION, Action, PredictionKind, SignalKind, SignalReason
+from tickwire.runtime import private_stats
 from tickwire_router.config import Rule
 from tickwire_router.kernels.decode import decode
 from tickwire_router.kernels.desk import new_desk
 from tickwire_router.kernels.withdrawal import kill_changed, set_kill, withdraw
-from tickwire_router.stats import ROUTER_STATS, private_stats
+from tickwire_router.stats import ROUTER_STATS
 
 N_SYMBOLS = 3
 BASE_NS = 1_000_000_000_000
@@ -83,7 +84,7 @@ def plain(decisions):
 )
 def test_decode_any_predictions_and_kills_equals_the_plain_twin(rules, max_signals_per_s, closed_loop, steps):
     """I1-I4: kernel and twin give the same signals for any predictions, thresholds, prices, ages and kills."""
-    stats = private_stats(N_SYMBOLS)
+    stats = private_stats(ROUTER_STATS, N_SYMBOLS)
     desk = new_desk(rules, MAX_AGE_NS, max_signals_per_s, closed_loop, stats)
     twin = PlainRouter(
         [

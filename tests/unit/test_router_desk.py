@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 from tickwire.records import PREDICTION, SIGNAL, Action, PredictionKind, SignalKind, SignalReason
+from tickwire.runtime import private_stats
 from tickwire_router.config import Rule
 from tickwire_router.kernels.decode import decide, decode, take_turn
 from tickwire_router.kernels.desk import new_desk
 from tickwire_router.kernels.restore import restore
 from tickwire_router.kernels.withdrawal import withdraw
-from tickwire_router.stats import ROUTER_STATS, private_stats
+from tickwire_router.stats import ROUTER_STATS
 
 RULE = Rule(0.6, 0.4, 7, 2)
 RENAMED = {"sequence": "prediction_sequence", "publish_mono_ns": "prediction_mono_ns"}
 
 
 def make_desk(n_symbols=2, max_signals_per_s=10):
-    return new_desk([RULE] * n_symbols, 10**18, max_signals_per_s, False, private_stats(n_symbols))
+    return new_desk([RULE] * n_symbols, 10**18, max_signals_per_s, False, private_stats(ROUTER_STATS, n_symbols))
 
 
 def predictions_of(n, up=0.9, **fields):

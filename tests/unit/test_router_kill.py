@@ -8,12 +8,13 @@ import pytest
 
 from tickwire.errors import ConfigError
 from tickwire.records import Instrument, SymbolTable
+from tickwire.runtime import private_stats
 from tickwire_router.config import Rule
 from tickwire_router.kernels.desk import new_desk
 from tickwire_router.kernels.withdrawal import kill_changed
 from tickwire_router.kill_switch import KillState, kill, kill_path, read_kill, unkill
 from tickwire_router.kill_watch import UNREADABLE_GENERATION, KillWatch
-from tickwire_router.stats import private_stats
+from tickwire_router.stats import ROUTER_STATS
 
 TABLE = SymbolTable(
     Instrument(venue="v", name=name, price_increment="1", quantity_increment="1") for name in ("A", "B", "C")
@@ -37,7 +38,7 @@ class Watched:
 
     def __init__(self, folder):
         self.log = Log()
-        self.desk = new_desk([Rule(1.0, 1.0, 1, 0)] * 3, 1, 1, False, private_stats(3))
+        self.desk = new_desk([Rule(1.0, 1.0, 1, 0)] * 3, 1, 1, False, private_stats(ROUTER_STATS, 3))
         self.watch = KillWatch(folder, TABLE, self.desk, self.log)
 
     def look(self):

@@ -11,6 +11,7 @@ from tickwire.kernel import kernel
 from tickwire.records import GapReason, RowKind
 from tickwire.ring.kernels import LAPPED, LAST_LOST, REATTACH, STOPPED, commit, poll, publish, wait
 from tickwire.ring.words import load_acquire, monotonic_ns
+from tickwire.runtime import private_stats
 from tickwire.runtime.kernels import record_ns, set_gauge
 from tickwire.topology import TICKS
 from tickwire_features.kernels.desk import DESK_TYPE
@@ -22,10 +23,9 @@ from tickwire_features.stats import (
     RECEIVE_TO_ROW_NS,
     TICK_TO_ROW_NS,
     TURN_MONO_NS,
-    private_stats,
 )
 
-STATS_TYPE = typeof(private_stats(1))
+STATS_TYPE = typeof(private_stats(FEATURES_STATS, 1))
 
 _MAX_WAIT_NS = 100_000_000
 _DRAIN_TICKS = TICKS.capacity

@@ -12,6 +12,7 @@ from numba import typeof
 from tickwire.kernel import kernel
 from tickwire.kernel.decorator import Kernel
 from tickwire.records import N_FEATURES, PREDICTION, ROW, WINDOW_ROWS, as_words
+from tickwire.runtime import StatsArrays, private_stats
 from tickwire.windows.kernels import MAX_READ_ROWS, W_WORDS
 from tickwire_inference.layouts import (
     BUCKETS,
@@ -25,7 +26,7 @@ from tickwire_inference.layouts import (
     STATE,
     new_queue,
 )
-from tickwire_inference.stats import StatsArrays, private_stats
+from tickwire_inference.stats import INFERENCE_STATS
 
 POLL_ROWS = 256
 """Rows taken from the ring at once."""
@@ -148,7 +149,7 @@ def new_desk(
     )
 
 
-DESK_TYPE = typeof(new_desk([0], [0], 1, False, private_stats(1)))
+DESK_TYPE = typeof(new_desk([0], [0], 1, False, private_stats(INFERENCE_STATS, 1)))
 """Numba's type of a desk."""
 
 

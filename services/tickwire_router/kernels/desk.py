@@ -10,8 +10,9 @@ import numpy.typing as npt
 from numba import typeof
 
 from tickwire.records import PREDICTION, SIGNAL, as_words
+from tickwire.runtime import StatsArrays, private_stats
 from tickwire_router.config import Rule
-from tickwire_router.stats import StatsArrays, private_stats
+from tickwire_router.stats import ROUTER_STATS
 
 POLL_PREDICTIONS = 256
 """Predictions taken from the ring at once; their signals are published as one batch."""
@@ -104,5 +105,5 @@ def new_desk(
     )
 
 
-DESK_TYPE = typeof(new_desk([Rule(1.0, 1.0, 1, 0)], 1, 1, False, private_stats(1)))
+DESK_TYPE = typeof(new_desk([Rule(1.0, 1.0, 1, 0)], 1, 1, False, private_stats(ROUTER_STATS, 1)))
 """Numba's type of a desk."""

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from tickwire.errors import RingNotFoundError
 from tickwire.records import SymbolTable
 from tickwire.ring import Consumer, Producer
 from tickwire.runtime.config import RunConfig
@@ -17,6 +18,9 @@ from tickwire.runtime.stats import Stats, StatsSpec
 from tickwire.runtime.tasks import Supervisor
 
 C = TypeVar("C")
+T = TypeVar("T")
+
+_LOOK_EVERY_S = 0.01
 
 GENERATION_INTERVAL_S = 0.25
 HEARTBEAT_INTERVAL_S = 0.1
@@ -62,6 +66,31 @@ class ServiceContext(Generic[C]):
     ) -> HotThread:
         """Make a hot thread whose death fails the service; the caller starts and stops it."""
         return HotThread(name, body, on_reattach=on_reattach, on_failure=self.fail)
+
+    async def when_created(self, attach: Callable[[], T], wait_s: float, what: str) -> T:
+        """Return what `attach` returns once the segments it needs exist.
+
+        The waiting is the event loop's, in short attempts, so that an os_signal ends it.
+
+        Args:
+            attach: Raises `RingNotFoundError` as long as something is missing; must not wait itself.
+            wait_s: How long.
+            what: What is waited for, and who creates it, for the message.
+
+        Raises:
+            RingNotFoundError: It did not appear in time.
+        """
+        deadline_s = self._loop.time() + wait_s
+        while True:
+            try:
+                return attach()
+            except RingNotFoundError as error:
+                if self._loop.time() >= deadline_s:
+                    raise RingNotFoundError(
+                        f"{self.name}: {what} must appear within {wait_s:g} s, did not; "
+                        f"is it running with prefix {self.run.prefix!r} and this /dev/shm?"
+                    ) from error
+            await asyncio.sleep(_LOOK_EVERY_S)
 
     def fail(self, error: BaseException) -> None:
         """Make the service FAILED with this error; the first one counts. Any thread."""

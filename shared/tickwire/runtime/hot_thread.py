@@ -15,6 +15,8 @@ import numpy as np
 from tickwire.errors import TickwireError
 from tickwire.ring.kernels import REATTACH
 
+END_TIMEOUT_S = 5.0
+
 
 class HotThread:
     """Runs `body(stop_address)` again and again."""
@@ -60,6 +62,16 @@ class HotThread:
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
         return not self.alive
+
+    def end(self) -> None:
+        """Stop the loop and wait for its end.
+
+        Raises:
+            TickwireError: It does not end; memory that it uses must stay mapped.
+        """
+        self.stop()
+        if not self.join(END_TIMEOUT_S):
+            raise TickwireError(f"hot thread {self.name!r}: must end when told to, still ran after {END_TIMEOUT_S:g} s")
 
     def _run(self) -> None:
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -86,13 +87,27 @@ class Description(msgspec.Struct, frozen=True):
         return counters, gauges, histograms, per_symbol, per_symbol + 8 * len(self.symbols) * len(self.per_symbol)
 
 
+class StatsArrays(NamedTuple):
+    """What is counted, as kernels take it."""
+
+    counters: npt.NDArray[np.uint64]
+    """Shape (n,)."""
+    gauges: npt.NDArray[np.uint64]
+    """Shape (n,); int64 values."""
+    histograms: npt.NDArray[np.uint64]
+    """Shape (n, HISTOGRAM_WORDS)."""
+    per_symbol: npt.NDArray[np.uint64]
+    """Shape (n_symbols, n)."""
+
+
 class Stats:
     """The writer's side: arrays over shared memory that kernels and the event loop count in."""
 
     def __init__(self, segment: Segment, description: Description) -> None:
         """Wrap a fresh segment; use `create`."""
         self._segment = segment
-        self.counters, self.gauges, self.histograms, self.per_symbol = views(segment, description)
+        self.arrays = views(segment, description)
+        """What kernels and the event loop count in."""
 
     @classmethod
     def create(cls, prefix: str, service: str, spec: StatsSpec, symbols: tuple[str, ...] = ()) -> Stats:
@@ -136,20 +151,42 @@ class Stats:
 
     def close(self) -> None:
         """Unmap; the segment stays. No thread may count any more."""
-        self.counters = self.gauges = np.zeros(0, dtype=np.uint64)
-        self.histograms = self.per_symbol = np.zeros((0, 0), dtype=np.uint64)
+        self.arrays = private_stats(StatsSpec(), 0)
         self._segment.close()
 
+    @property
+    def counters(self) -> npt.NDArray[np.uint64]:
+        """Shape (n,)."""
+        return self.arrays.counters
 
-def views(
-    segment: Segment, description: Description
-) -> tuple[
-    npt.NDArray[np.uint64],
-    npt.NDArray[np.uint64],
-    npt.NDArray[np.uint64],
-    npt.NDArray[np.uint64],
-]:
-    """Return counters (n,), gauges (n,), histograms (n, HISTOGRAM_WORDS) and per-symbol values (n_symbols, n)."""
+    @property
+    def gauges(self) -> npt.NDArray[np.uint64]:
+        """Shape (n,)."""
+        return self.arrays.gauges
+
+    @property
+    def histograms(self) -> npt.NDArray[np.uint64]:
+        """Shape (n, HISTOGRAM_WORDS)."""
+        return self.arrays.histograms
+
+    @property
+    def per_symbol(self) -> npt.NDArray[np.uint64]:
+        """Shape (n_symbols, n)."""
+        return self.arrays.per_symbol
+
+
+def private_stats(spec: StatsSpec, n_symbols: int) -> StatsArrays:
+    """Return the same arrays in memory of this process alone, for kernels without a service around them."""
+    return StatsArrays(
+        np.zeros(len(spec.counters), dtype=np.uint64),
+        np.zeros(len(spec.gauges), dtype=np.uint64),
+        np.zeros((len(spec.histograms), HISTOGRAM_WORDS), dtype=np.uint64),
+        np.zeros((n_symbols, len(spec.per_symbol)), dtype=np.uint64),
+    )
+
+
+def views(segment: Segment, description: Description) -> StatsArrays:
+    """Return the arrays of a segment."""
     counters, gauges, histograms, per_symbol, _ = description.offsets
 
     def words(offset: int, count: int) -> npt.NDArray[np.uint64]:
@@ -160,7 +197,7 @@ def views(
         len(description.symbols),
         len(description.per_symbol),
     )
-    return (
+    return StatsArrays(
         words(counters, len(description.counters)),
         words(gauges, len(description.gauges)),
         words(histograms, n_histograms * HISTOGRAM_WORDS).reshape(n_histograms, HISTOGRAM_WORDS),

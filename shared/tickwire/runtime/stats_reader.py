@@ -20,6 +20,8 @@ from tickwire.runtime.stats import (
     START_TIME_AT,
     STATE_AT,
     Description,
+    StatsSpec,
+    private_stats,
     views,
 )
 
@@ -120,8 +122,7 @@ class StatsReader:
 
     def close(self) -> None:
         """Unmap."""
-        self._counters = self._gauges = np.zeros(0, dtype=np.uint64)
-        self._histograms = self._per_symbol = np.zeros((0, 0), dtype=np.uint64)
+        self._counters, self._gauges, self._histograms, self._per_symbol = private_stats(StatsSpec(), 0)
         self._segment.close()
 
     def _word(self, offset: int) -> int:
