@@ -1,0 +1,81 @@
+"""A small service for tests of the runner: `python tests/tiny_service.py --config FILE`. Its mode is in `[router]`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import ClassVar, Literal
+
+import msgspec
+
+from tickwire.errors import EngineError
+from tickwire.runtime import Backoff, StatsSpec
+from tickwire.runtime.context import ServiceContext
+from tickwire.runtime.service import run_service
+
+
+class TinyConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What goes wrong, and where."""
+
+    mode: Literal[
+        "good",
+        "ends",
+        "start_fails",
+        "start_breaks",
+        "thread_dies",
+        "task_dies",
+        "task_restarts",
+        "slow_drain",
+        "never_starts",
+    ] = "good"
+
+
+class TinyService:
+    """Does as it is told."""
+
+    name: ClassVar[str] = "router"
+    config_type: ClassVar[type] = TinyConfig
+
+    def __init__(self, context: ServiceContext[TinyConfig]) -> None:
+        """Create the statistics."""
+        self._context = context
+        self._stats = context.create_stats(StatsSpec(counters=("turns", "drained", "closed")))
+
+    async def start(self) -> None:
+        """Start, or not."""
+        mode = self._context.config.mode
+        if mode == "start_fails":
+            raise EngineError("model 'x': must exist, does not")
+        if mode == "start_breaks":
+            raise RuntimeError("a bug")
+        if mode == "never_starts":
+            await asyncio.Event().wait()
+        if mode == "thread_dies":
+            self._context.hot_thread("worker", lambda _stop: 7).start()
+        if mode == "task_dies":
+            self._context.tasks.spawn("reader", self._die)
+        if mode == "task_restarts":
+            self._context.tasks.spawn("reader", self._die, restart=Backoff(first_s=0.001, cap_s=0.001))
+
+    async def run(self) -> None:
+        """Wait, or end."""
+        if self._context.config.mode != "ends":
+            await self._context.stop.wait()
+
+    async def drain(self) -> None:
+        """Drain, or never come back."""
+        self._stats.counters[1] += 1
+        if self._context.config.mode == "slow_drain":
+            await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        """Count."""
+        self._stats.counters[2] += 1
+
+    async def _die(self) -> None:
+        self._stats.counters[0] += 1
+        raise ConnectionError("the venue is gone")
+
+
+if __name__ == "__main__":
+    sys.exit(run_service(TinyService))
