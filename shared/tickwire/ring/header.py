@@ -33,10 +33,12 @@ from tickwire.ring.layout import (
     VERSION_AT,
 )
 from tickwire.ring.segment import Segment, segment_name
+from tickwire.ring.shape import check_field, check_layout
 from tickwire.ring.spec import RingSpec
 
 DATA_MODE = 0o640
 CONTROL_MODE = 0o660
+CONTROL_SUFFIX = ".ctl"
 _LOOK_EVERY_S = 0.005
 
 
@@ -47,7 +49,7 @@ def data_name(prefix: str, spec: RingSpec) -> str:
 
 def control_name(prefix: str, spec: RingSpec) -> str:
     """Return the name of a ring's control segment."""
-    return data_name(prefix, spec) + ".ctl"
+    return data_name(prefix, spec) + CONTROL_SUFFIX
 
 
 def create_ring(prefix: str, spec: RingSpec, symbol_table_hash: int) -> None:
@@ -143,14 +145,8 @@ def check_header(segment: Segment, spec: RingSpec) -> None:
     Raises:
         RingLayoutError: Names the first field that differs.
     """
-    subject = f"ring {segment.name!r}"
-    if segment.size < HEADER_BYTES:
-        raise RingLayoutError(f"{subject}: must be at least {HEADER_BYTES} bytes, is {segment.size}")
-    if int(_u64(segment, MAGIC_AT)[0]) != MAGIC:
-        raise RingLayoutError(f"{subject}: is no Tickwire ring (magic {int(_u64(segment, MAGIC_AT)[0]):#x})")
+    check_layout(segment)
     for field, expected, found in (
-        ("version", LAYOUT_VERSION, _u32(segment, VERSION_AT)[0]),
-        ("header_bytes", HEADER_BYTES, _u32(segment, HEADER_BYTES_AT)[0]),
         ("capacity", spec.capacity, _u64(segment, CAPACITY_AT)[0]),
         ("slot_bytes", spec.slot_bytes, _u32(segment, SLOT_BYTES_AT)[0]),
         ("mode", int(spec.mode), _u32(segment, MODE_AT)[0]),
@@ -159,10 +155,7 @@ def check_header(segment: Segment, spec: RingSpec) -> None:
         ("schema_hash", spec.schema_hash, _u64(segment, SCHEMA_HASH_AT)[0]),
         ("size", spec.data_bytes, segment.size),
     ):
-        if int(found) != expected:
-            raise RingLayoutError(
-                f"{subject}: {field} must be {expected}, is {int(found)}; both ends need the same release"
-            )
+        check_field(segment, field, expected, int(found))
 
 
 def check_symbol_table(segment: Segment, symbol_table_hash: int) -> None:
