@@ -9,6 +9,7 @@ from tickwire_ctl.c_header import header
 from tickwire_ctl.demo import demo
 from tickwire_ctl.down import down
 from tickwire_ctl.kill import kill, unkill
+from tickwire_ctl.ring import ring_group
 from tickwire_ctl.status import status
 from tickwire_ctl.tail import tail
 from tickwire_ctl.up import up
@@ -21,5 +22,5 @@ def main() -> None:
     """High-frequency trading signals from deep models, through lock-free shared-memory rings."""
 
 
-for command in (demo, up, status, tail, down, kill, unkill, header, model_group):
+for command in (demo, up, status, tail, down, kill, unkill, ring_group, header, model_group):
     main.add_command(command)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tickwire.errors import RingError, RingNotFoundError
-from tickwire.ring.inspect import RingView, inspect_ring
+from tickwire.ring.inspect import inspect_ring
 from tickwire.ring.symbol_segment import read_symbols
 from tickwire.runtime import ServiceState, StatsReader
 from tickwire.runtime.clock import monotonic_ns
 from tickwire.topology import RINGS
 from tickwire_ctl.host import ORDER
+from tickwire_ctl.ring_values import ring_values
 
 FRESH_S = 2.0
 
@@ -34,7 +35,9 @@ def observe(prefix: str) -> dict[str, Any]:
             "health": health,
             "why": "" if not bad else f"not READY: {', '.join(bad)}",
             "services": services,
-            "rings": {spec.name: _ring(view) for spec in RINGS if (view := inspect_ring(prefix, spec)) is not None},
+            "rings": {
+                spec.name: ring_values(view) for spec in RINGS if (view := inspect_ring(prefix, spec)) is not None
+            },
             "symbols": _symbols(prefix, readers),
         }
     finally:
@@ -57,20 +60,6 @@ def _service(reader: StatsReader | None) -> dict[str, Any]:
         "state": ServiceState(reader.state).name,
         "pid": reader.pid,
         "heartbeat_age_s": round((monotonic_ns() - reader.heartbeat_ns) / 1e9, 3),
-    }
-
-
-def _ring(view: RingView) -> dict[str, Any]:
-    return {
-        "mode": view.mode.name.lower(),
-        "published": view.published,
-        "capacity": view.capacity,
-        "fill_ratio": round(view.fill_ratio, 4),
-        "producer_alive": view.producer_alive,
-        "consumers": [
-            {"name": c.name, "lag": c.lag, "lost": c.lost, "alive": c.alive, "evicted": c.evicted}
-            for c in view.consumers
-        ],
     }
 
 

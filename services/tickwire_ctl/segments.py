@@ -15,9 +15,11 @@ from tickwire.ring.symbol_segment import publish_symbols
 from tickwire.topology import RINGS
 from tickwire.windows.header import open_or_create
 
+OWNER_MAGIC = int.from_bytes(b"TWOWNR01", "little")
 _OWNER_BYTES = 64
 _OWNER_MODE = 0o640
 _LOCK_AT = 8
+_PID_AT = 16
 
 
 class PrefixOwner:
@@ -30,7 +32,7 @@ class PrefixOwner:
             RingError: A live process has the prefix; names it.
         """
         self.prefix = prefix
-        self._segment = _take(prefix)
+        self._segment = take_prefix(prefix)
         alive = live_segments(prefix)
         if alive:
             self._segment.close()
@@ -70,7 +72,7 @@ def owner_pid(prefix: str) -> int | None:
     except RingNotFoundError:
         return None
     try:
-        return int(segment.array(np.uint64, 0, 1)[0]) if segment.locked_by_other(_LOCK_AT) else None
+        return int(segment.array(np.uint64, _PID_AT, 1)[0]) if segment.locked_by_other(_LOCK_AT) else None
     finally:
         segment.close()
 
@@ -93,11 +95,16 @@ def live_segments(prefix: str) -> list[str]:
     return alive
 
 
-def _take(prefix: str) -> Segment:
+def take_prefix(prefix: str) -> Segment:
+    """Return the prefix's owner segment, locked for as long as it is open.
+
+    Raises:
+        RingError: A live process has the prefix, or this user may not take it.
+    """
     name = segment_name(prefix, "owner")
 
     def fill(segment: Segment) -> None:
-        segment.array(np.uint64, 0, 1)[0] = 0
+        segment.array(np.uint64, 0, 1)[0] = OWNER_MAGIC
 
     for _ in range(3):
         with contextlib.suppress(RingError):  # there is one: its lock decides
@@ -106,15 +113,18 @@ def _take(prefix: str) -> Segment:
             segment = Segment.open(name, writable=True)
         except RingNotFoundError:
             continue
+        if segment.size < _OWNER_BYTES or int(segment.array(np.uint64, 0, 1)[0]) != OWNER_MAGIC:
+            segment.close()
+            raise RingError(f"segment {name!r}: must be Tickwire's, is something else; use another prefix")
         if not segment.try_lock(_LOCK_AT):
-            pid = int(segment.array(np.uint64, 0, 1)[0])
+            pid = int(segment.array(np.uint64, _PID_AT, 1)[0])
             segment.close()
             raise RingError(
                 f"prefix {prefix!r}: must have one owner, `tickwire up` with pid {pid} is alive; "
                 "use another run.prefix, or `tickwire down`"
             )
         if not segment.replaced() and name in list_segments(prefix):
-            segment.array(np.uint64, 0, 1)[0] = os.getpid()
+            segment.array(np.uint64, _PID_AT, 1)[0] = os.getpid()
             return segment
         segment.close()  # its owner was just leaving
     raise RingError(f"prefix {prefix!r}: another `tickwire up` starts or ends at this moment; try again")

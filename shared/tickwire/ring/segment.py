@@ -178,11 +178,17 @@ def segment_name(prefix: str, name: str) -> str:
 
 
 def unlink(name: str) -> bool:
-    """Remove a segment's name; attachers keep the memory. False if there was none."""
+    """Remove a segment's name; attachers keep the memory. False if there was none.
+
+    Raises:
+        RingError: This user may not.
+    """
     try:
         posix_ipc.unlink_shared_memory("/" + name)
     except posix_ipc.ExistentialError:
         return False
+    except posix_ipc.PermissionsError as error:
+        raise RingError(f"segment {name!r}: uid {os.geteuid()} must own it to remove it, does not") from error
     return True
 
 
