@@ -66,13 +66,14 @@ class PrefixOwner:
 
 
 def owner_pid(prefix: str) -> int | None:
-    """Return the process id of the live `tickwire up` of a prefix, None if there is none."""
+    """Return the process id of the live `tickwire up` of a prefix, None if there is none (or it only just starts)."""
     try:
         segment = Segment.open(segment_name(prefix, "owner"), writable=False)
     except RingNotFoundError:
         return None
     try:
-        return int(segment.array(np.uint64, _PID_AT, 1)[0]) if segment.locked_by_other(_LOCK_AT) else None
+        pid = int(segment.array(np.uint64, _PID_AT, 1)[0])
+        return pid if pid != 0 and segment.locked_by_other(_LOCK_AT) else None
     finally:
         segment.close()
 
