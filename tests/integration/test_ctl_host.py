@@ -1,4 +1,4 @@
-"""The `tickwire` command on the demo's captures, with the rule engine: supervision, endings, kill switch, tail, demo."""
+"""The `tickwire` command on a running host, with the rule engine: supervision, endings, kill switch, tail, demo."""
 
 from __future__ import annotations
 

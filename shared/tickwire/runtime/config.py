@@ -121,7 +121,7 @@ def convert(path: Path, section: str, value: Any, kind: type[T]) -> T:
     except msgspec.ValidationError as error:
         text = str(error)
         place = f"`$.{section}"
-        text = text.replace("`$", place) if " - at `$" in text else f"{text} - at {place}`"
+        text = text.replace("`$", place) if "`$" in text else f"{text} - at {place}`"
         raise ConfigError(f"{path}: {text}") from error
 
 
