@@ -143,9 +143,7 @@ def test_hot_thread_failures_are_named():
 def test_pin_core_outside_the_allowed_set_is_refused_with_the_set():
     """O5: the message has the allowed set and the place; nothing is changed."""
     before = os.sched_getaffinity(0)
-    with pytest.raises(
-        ConfigError, match=r"among the allowed 0.*, were \[0, 4096\] - at `\$\.run\.cores\.router`"
-    ):
+    with pytest.raises(ConfigError, match=r"among the allowed 0.*, were \[0, 4096\] - at `\$\.run\.cores\.router`"):
         pin("router", [0, 4096])
     with pytest.raises(ConfigError, match=r"were \[\]"):
         pin("router", [])
