@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tickwire.runtime import Backoff
+from tickwire.runtime.service import EXIT_CONFIG, EXIT_FAILED
 
 CRASH_LIMIT = 5
 """Faults in a row, each soon after the start, before a service is given up."""
@@ -64,8 +65,11 @@ class Child:
         self._started_s = time.monotonic()
         self._restart_at_s = None
 
-    def watch(self) -> str | None:
+    def watch(self, was_ready: Callable[[], bool]) -> str | None:
         """Look after the process; restart it when that is due.
+
+        Args:
+            was_ready: Says whether the run of the service that has just ended was ever READY.
 
         Returns:
             What happened, for the log: None, `finished`, `died` (a restart is planned), `restarted` or `given_up`.
@@ -83,10 +87,16 @@ class Child:
             self.finished = True
             return "finished"
         self._backoff.ran_for(now_s - self._started_s)
-        if self._backoff.attempts >= CRASH_LIMIT or self._process.returncode == 2:
-            return "given_up"  # it keeps dying, or its configuration is wrong
+        if self._backoff.attempts >= CRASH_LIMIT or self._cannot_start(was_ready):
+            return "given_up"
         self._restart_at_s = now_s + self._backoff.next_delay_s()
         return "died"
+
+    def _cannot_start(self, was_ready: Callable[[], bool]) -> bool:
+        # A wrong configuration, or a first start that the service itself gave up (no model, no capture).
+        assert self._process is not None
+        code = self._process.returncode
+        return code == EXIT_CONFIG or (code == EXIT_FAILED and self.restarts == 0 and not was_ready())
 
     def describe_end(self) -> str:
         """Return how the process ended, with its last lines."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tickwire.errors import TickwireError
+from tickwire.errors import RingNotFoundError, TickwireError
 from tickwire.kernel import CompileProgress, compile_kernels
-from tickwire.runtime import RunConfig
+from tickwire.runtime import RunConfig, StatsReader
 from tickwire.runtime import config as configuration
 from tickwire_ctl.child import Child
 from tickwire_ctl.segments import PrefixOwner
@@ -89,11 +90,21 @@ class Host:
             TickwireError: A service keeps dying; with its last lines.
         """
         for service, child in self.children.items():
-            happened = child.watch()
+            happened = child.watch(partial(self._was_ready, service))
             if happened == "given_up":
                 raise TickwireError(child.describe_end())
             if happened is not None:
                 self._event(f"process_{happened}", {"process": service, "pid": child.pid, "restarts": child.restarts})
+
+    def _was_ready(self, service: str) -> bool:
+        try:
+            reader = StatsReader.attach(self.run.prefix, service)
+        except RingNotFoundError:
+            return False
+        try:
+            return reader.was_ready
+        finally:
+            reader.close()
 
     @property
     def finished(self) -> bool:

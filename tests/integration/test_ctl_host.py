@@ -246,6 +246,7 @@ def test_up_wrong_configuration_is_one_clear_error(prefix, tmp_path, setting, te
     assert code != 0
     assert text in out + err
     assert "Traceback" not in out + err
+    assert (out + err).count("process_restarted") == 0  # what a restart cannot cure is not tried again
     assert nothing_left(prefix)
 
 

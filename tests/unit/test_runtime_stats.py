@@ -23,8 +23,10 @@ def test_reader_sees_what_the_writer_counted(prefix):
     stats.gauges[SPEC.gauge("h")] = np.int64(-5).view(np.uint64)
     record_duration(stats.histograms[SPEC.histogram("u")], 1500)
     stats.per_symbol[1, SPEC.symbol_column("z")] = 9
-    stats.set_state(ServiceState.READY)
     reader = StatsReader.attach(prefix, "router")
+    assert not reader.was_ready
+    stats.set_state(ServiceState.READY)
+    assert reader.was_ready
     assert reader.counters() == {"a": 0, "b": 3}
     assert reader.gauges() == {"g": 0, "h": -5}
     assert [reader.histogram(name).count for name in SPEC.histograms] == [0, 1]

@@ -28,6 +28,7 @@ STATE_AT = 16  # writer: the event loop
 PID_AT = 24
 START_TIME_AT = 32
 HEARTBEAT_AT = 40  # writer: the event loop
+READY_AT = 48  # writer: the event loop; monotonic time of READY, 0 before
 DESCRIPTION_AT = 64
 
 
@@ -143,6 +144,8 @@ class Stats:
 
     def set_state(self, state: ServiceState) -> None:
         """Publish the service's state."""
+        if state is ServiceState.READY:
+            self._segment.array(np.uint64, READY_AT, 1)[0] = monotonic_ns()
         self._segment.array(np.uint64, STATE_AT, 1)[0] = state
 
     def heartbeat(self) -> None:

@@ -17,6 +17,7 @@ from tickwire.runtime.stats import (
     MAGIC,
     MAGIC_AT,
     PID_AT,
+    READY_AT,
     START_TIME_AT,
     STATE_AT,
     Description,
@@ -91,6 +92,11 @@ class StatsReader:
     def heartbeat_ns(self) -> int:
         """Monotonic time at which its event loop turned last."""
         return self._word(HEARTBEAT_AT)
+
+    @property
+    def was_ready(self) -> bool:
+        """Whether this run of the service has been READY."""
+        return self._word(READY_AT) != 0
 
     def counter(self, name: str) -> int:
         """Return a counter's value."""
