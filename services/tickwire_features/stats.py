@@ -19,8 +19,12 @@ FEATURES_STATS = StatsSpec(
         "ticks_unknown",  # of a symbol, kind or side that does not exist
         "levels_dropped",  # farthest levels that a full book gave up
         "barriers",
+        "stalls",  # turns of the hot loop with work that took longer than 1 ms
     ),
-    gauges=("turn_mono_ns",),  # last turn of the hot loop
+    gauges=(
+        "turn_mono_ns",  # last turn of the hot loop
+        "turn_max_ns",  # longest turn with work
+    ),
     histograms=(
         "tick_to_row",  # tick published to row published
         "receive_to_row",  # tick received to row published
@@ -51,8 +55,10 @@ ORDERS_IGNORED = FEATURES_STATS.counter("orders_ignored")
 TICKS_UNKNOWN = FEATURES_STATS.counter("ticks_unknown")
 LEVELS_DROPPED = FEATURES_STATS.counter("levels_dropped")
 BARRIERS = FEATURES_STATS.counter("barriers")
+STALLS = FEATURES_STATS.counter("stalls")
 
 TURN_MONO_NS = FEATURES_STATS.gauge("turn_mono_ns")
+TURN_MAX_NS = FEATURES_STATS.gauge("turn_max_ns")
 
 TICK_TO_ROW_NS = FEATURES_STATS.histogram("tick_to_row")
 RECEIVE_TO_ROW_NS = FEATURES_STATS.histogram("receive_to_row")

@@ -33,6 +33,7 @@ INFERENCE_STATS = StatsSpec(
         "withdrawn",  # requests whose book became void
         "invalidated",  # INVALIDATED answers, with and without a request
         "barriers",
+        "scheduler_stalls",  # turns of the scheduler's loop with work that took longer than 1 ms
         "back_pressure",  # times the predictions ring began to refuse
         "batches",
         *_BATCH_SIZES,
@@ -41,6 +42,7 @@ INFERENCE_STATS = StatsSpec(
     gauges=(
         "engine_alive",  # 1: the last batch ran, 0: the engine raised
         "scheduler_turn_mono_ns",  # last turn of the scheduler's loop
+        "scheduler_turn_max_ns",  # longest turn with work; the engine thread's are the histogram `engine`
         "engine_turn_mono_ns",  # last turn of the engine thread's loop
         "window_rows",  # T of the model
     ),
@@ -71,6 +73,7 @@ FAILED_BATCHES = INFERENCE_STATS.counter("failed_batches")
 WITHDRAWN = INFERENCE_STATS.counter("withdrawn")
 INVALIDATED = INFERENCE_STATS.counter("invalidated")
 BARRIERS = INFERENCE_STATS.counter("barriers")
+SCHEDULER_STALLS = INFERENCE_STATS.counter("scheduler_stalls")
 BACK_PRESSURE_COUNT = INFERENCE_STATS.counter("back_pressure")
 BATCHES = INFERENCE_STATS.counter("batches")
 FIRST_BATCH_SIZE = INFERENCE_STATS.counter(_BATCH_SIZES[0])
@@ -78,6 +81,7 @@ FIRST_FLUSH_REASON = INFERENCE_STATS.counter(_FLUSH_REASONS[0])
 
 ENGINE_ALIVE = INFERENCE_STATS.gauge("engine_alive")
 SCHEDULER_TURN_MONO_NS = INFERENCE_STATS.gauge("scheduler_turn_mono_ns")
+SCHEDULER_TURN_MAX_NS = INFERENCE_STATS.gauge("scheduler_turn_max_ns")
 ENGINE_TURN_MONO_NS = INFERENCE_STATS.gauge("engine_turn_mono_ns")
 WINDOW_ROWS_GAUGE = INFERENCE_STATS.gauge("window_rows")
 

@@ -17,6 +17,7 @@ ROUTER_STATS = StatsSpec(
         "predictions_unknown",  # of a kind or a symbol that does not exist
         "lost_predictions",  # overwritten before they were read
         "barriers",
+        "stalls",  # turns of the loop with work that took longer than 1 ms
         "signals_hold",  # in the order of `Action`
         "signals_buy",
         "signals_sell",
@@ -26,6 +27,7 @@ ROUTER_STATS = StatsSpec(
     gauges=(
         "kill_generation",  # of the kill file that signals obey from here on; -1: it cannot be read, all is killed
         "turn_mono_ns",  # last turn of the loop
+        "turn_max_ns",  # longest turn with work
     ),
     histograms=(
         "receive_to_tick",
@@ -52,12 +54,14 @@ PREDICTIONS_SKIPPED = ROUTER_STATS.counter("predictions_skipped")
 PREDICTIONS_UNKNOWN = ROUTER_STATS.counter("predictions_unknown")
 LOST_PREDICTIONS = ROUTER_STATS.counter("lost_predictions")
 BARRIERS = ROUTER_STATS.counter("barriers")
+STALLS = ROUTER_STATS.counter("stalls")
 FIRST_ACTION = ROUTER_STATS.counter("signals_hold")
 SIGNALS_WITHDRAWN = ROUTER_STATS.counter("signals_withdrawn")
 FIRST_REASON = ROUTER_STATS.counter(_REASONS[0])
 
 KILL_GENERATION = ROUTER_STATS.gauge("kill_generation")
 TURN_MONO_NS = ROUTER_STATS.gauge("turn_mono_ns")
+TURN_MAX_NS = ROUTER_STATS.gauge("turn_max_ns")
 
 FIRST_STAGE = ROUTER_STATS.histogram("receive_to_tick")
 TICK_TO_SIGNAL = ROUTER_STATS.histogram("tick_to_signal")

@@ -213,6 +213,7 @@ def test_online_rows_equal_offline_rows_bit_for_bit(surroundings):
     assert stats.state is ServiceState.STOPPED
     assert (stats.counter("ticks"), stats.counter("rows")) == (len(ticks), len(rows))
     assert stats.counter("barriers") == 1
+    assert stats.gauge("turn_max_ns") > 0
     assert stats.per_symbol("rows").tolist() == [int((rows["symbol_id"] == i).sum()) for i in range(N_SYMBOLS)]
     assert stats.histogram("tick_to_row").count == len(rows)
     stats.close()

@@ -181,6 +181,7 @@ def test_inference_killed_and_restarted_serves_with_the_first_row(surroundings, 
         sequence = surroundings.publish(turn % N_SYMBOLS, features)
         check(surroundings.answer(), sequence, turn % N_SYMBOLS, features, weights)
     assert stats.counter("predictions") == stats.counter("requests") == 5 * N_SYMBOLS
+    assert stats.gauge("scheduler_turn_max_ns") > 0
     assert stats.per_symbol("predictions").tolist() == [5] * N_SYMBOLS
     assert stats.histogram("row_to_prediction").count == 5 * N_SYMBOLS
 

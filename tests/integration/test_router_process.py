@@ -190,6 +190,7 @@ def test_router_process_turns_predictions_into_counted_signals(surroundings):
     assert stats.per_symbol("buy").tolist() == [2, 1, 0]
     assert stats.per_symbol("withdrawn").tolist() == [0, 1, 0]
     assert (stats.counter("predictions"), stats.counter("predictions_invalidated")) == (5, 2)
+    assert stats.gauge("turn_max_ns") > 0
     assert process.wait_for("orders_summary")["lost_signals"] == 0
     assert process.end() == 0
     assert stats.state is ServiceState.STOPPED

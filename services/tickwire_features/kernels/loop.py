@@ -12,7 +12,7 @@ from tickwire.records import GapReason, RowKind
 from tickwire.ring.kernels import LAPPED, LAST_LOST, REATTACH, STOPPED, commit, poll, publish, wait
 from tickwire.ring.words import load_acquire, monotonic_ns
 from tickwire.runtime import private_stats
-from tickwire.runtime.kernels import record_ns, set_gauge
+from tickwire.runtime.kernels import note_turn, record_ns, set_gauge
 from tickwire.topology import TICKS
 from tickwire_features.kernels.desk import DESK_TYPE
 from tickwire_features.kernels.ticks import invalidate_all, take_ticks
@@ -21,7 +21,9 @@ from tickwire_features.stats import (
     LAPS,
     LOST_TICKS,
     RECEIVE_TO_ROW_NS,
+    STALLS,
     TICK_TO_ROW_NS,
+    TURN_MAX_NS,
     TURN_MONO_NS,
 )
 
@@ -85,8 +87,11 @@ def run(d, consumer, producer, stats, stop_address):
     """
     work = d.work[0]
     left = int64(_DRAIN_TICKS)
+    busy_since_ns = int64(0)
     while left > 0:
-        set_gauge(stats.gauges, TURN_MONO_NS, monotonic_ns())
+        now_ns = monotonic_ns()
+        work.counts[STALLS] += uint64(note_turn(stats.gauges, TURN_MONO_NS, TURN_MAX_NS, busy_since_ns, now_ns))
+        busy_since_ns = int64(0)
         found = poll(consumer, d.tick_words, d.ticks.shape[0])
         if found == REATTACH:
             return int64(REATTACH)
@@ -95,6 +100,7 @@ def run(d, consumer, producer, stats, stop_address):
             if waited in (STOPPED, REATTACH):
                 return waited
             continue
+        busy_since_ns = now_ns
         work.taken_mono_ns = monotonic_ns()
         if found == LAPPED:
             work.counts[LAPS] += uint64(1)

@@ -14,7 +14,7 @@ from numba import boolean, int64, uint32, uint64, void
 from tickwire.kernel import kernel
 from tickwire.ring.kernels import REATTACH, STOPPED, wait_or_word
 from tickwire.ring.words import futex_wait, load_acquire, monotonic_ns, store_release
-from tickwire.runtime.kernels import set_gauge
+from tickwire.runtime.kernels import bump, note_turn
 from tickwire_inference.kernels.answers import flush, has_room, post_all_invalidated, post_expired
 from tickwire_inference.kernels.batches import launch_batches, take_results
 from tickwire_inference.kernels.decision import next_decision_ns
@@ -23,7 +23,7 @@ from tickwire_inference.kernels.rows import pass_barrier_on, take_rows
 from tickwire_inference.kernels.slots import word_address
 from tickwire_inference.kernels.windows import word_of
 from tickwire_inference.layouts import COMPLETED
-from tickwire_inference.stats import SCHEDULER_TURN_MONO_NS
+from tickwire_inference.stats import SCHEDULER_STALLS, SCHEDULER_TURN_MAX_NS, SCHEDULER_TURN_MONO_NS
 
 _MAX_PARK_NS = 20_000_000
 _REFUSED_PARK_NS = 200_000  # how soon a full predictions ring is tried again; its consumer wakes nobody
@@ -63,9 +63,12 @@ def run(d, consumer, producer, stop_address):
     """
     loop = d.loop[0]
     leaving = False
+    busy_since_ns = int64(0)
     while load_acquire(stop_address) == 0:
-        now_ns = monotonic_ns()
-        set_gauge(d.gauges, SCHEDULER_TURN_MONO_NS, now_ns)
+        turn_ns = monotonic_ns()
+        now_ns = turn_ns
+        stalled = note_turn(d.gauges, SCHEDULER_TURN_MONO_NS, SCHEDULER_TURN_MAX_NS, busy_since_ns, now_ns)
+        bump(d.counters, SCHEDULER_STALLS, stalled)
         turned = take_results(d, now_ns)
         if not leaving:
             found = take_rows(d, consumer, now_ns)
@@ -87,6 +90,7 @@ def run(d, consumer, producer, stop_address):
         turned += flush(d, producer)
         if leaving and d.state[0].in_flight == 0:
             return int64(REATTACH)
+        busy_since_ns = turn_ns if turned > 0 else int64(0)
         if turned == 0:
             if drain and _is_idle(d):
                 # SYNC drained: every answer is on the predictions ring.

@@ -13,13 +13,13 @@ from numba import int64, uint32, uint64
 from tickwire.kernel import kernel
 from tickwire.ring.kernels import LAPPED, LAST_LOST, REATTACH, STOPPED, commit, poll, wait
 from tickwire.ring.words import address_of, futex_wait, load_acquire, monotonic_ns
-from tickwire.runtime.kernels import bump, set_gauge
+from tickwire.runtime.kernels import bump, note_turn, set_gauge
 from tickwire.topology import PREDICTIONS as RING
 from tickwire_router.kernels.decode import decode
 from tickwire_router.kernels.desk import DESK_TYPE, POLL_PREDICTIONS
 from tickwire_router.kernels.outbox import publish_outbox
 from tickwire_router.kernels.withdrawal import kill_changed, withdraw
-from tickwire_router.stats import KILL_GENERATION, LOST_PREDICTIONS, TURN_MONO_NS
+from tickwire_router.stats import KILL_GENERATION, LOST_PREDICTIONS, STALLS, TURN_MAX_NS, TURN_MONO_NS
 
 _PARK_NS = 20_000_000
 _TURNS_AFTER_STOP = RING.capacity // POLL_PREDICTIONS
@@ -39,8 +39,11 @@ def run(d, consumer, producer, stop_address):
         `STOPPED` or `REATTACH`.
     """
     turns_left = int64(_TURNS_AFTER_STOP)
+    busy_since_ns = int64(0)
     while turns_left > 0:
-        set_gauge(d.gauges, TURN_MONO_NS, monotonic_ns())
+        now_ns = monotonic_ns()
+        bump(d.counters, STALLS, note_turn(d.gauges, TURN_MONO_NS, TURN_MAX_NS, busy_since_ns, now_ns))
+        busy_since_ns = int64(0)
         if kill_changed(d):
             # SYNC kill_generation: the switch that the withdrawals below obey.
             generation = load_acquire(address_of(d.kill_generation))
@@ -50,6 +53,8 @@ def run(d, consumer, producer, stop_address):
         found = poll(consumer, d.prediction_words, int64(POLL_PREDICTIONS))
         if found == REATTACH:
             return int64(REATTACH)
+        if found != 0:
+            busy_since_ns = now_ns
         if found == LAPPED:
             bump(d.counters, LOST_PREDICTIONS, consumer[LAST_LOST])
             withdraw(d, True)

@@ -20,6 +20,10 @@ from tickwire.runtime.buckets import (
 )
 
 
+STALL_NS = 1_000_000
+"""A turn with work that takes longer than this is a stall: ten times what the hot path has from tick to signal."""
+
+
 @inlined
 def _word(base, index):
     return base + uint64(8) * uint64(index)
@@ -40,6 +44,30 @@ def bump(counters, index, n):
 def set_gauge(gauges, index, value):
     """Store an int64 value in `gauges[index]` (uint64[::1])."""
     store_relaxed(_word(address_of(gauges), index), uint64(value))
+
+
+@inlined
+def note_turn(gauges, turn_gauge, turn_max_gauge, busy_since_ns, now_ns):
+    """Note the begin of a hot loop's turn, and how long the turn before it took if it had work.
+
+    Args:
+        gauges: uint64[::1].
+        turn_gauge: Where the begin goes.
+        turn_max_gauge: Where the longest turn with work goes, in nanoseconds.
+        busy_since_ns: Begin of the turn before if it had work, else 0: waiting is no turn.
+        now_ns: Begin of this turn.
+
+    Returns:
+        1 when the turn before was a stall, else 0; int64, to add to a counter.
+    """
+    base = address_of(gauges)
+    store_relaxed(_word(base, turn_gauge), uint64(now_ns))
+    if busy_since_ns == 0:
+        return int64(0)
+    turn_ns = int64(now_ns) - int64(busy_since_ns)
+    if uint64(turn_ns) > load_relaxed(_word(base, turn_max_gauge)):
+        store_relaxed(_word(base, turn_max_gauge), uint64(turn_ns))
+    return int64(turn_ns > STALL_NS)
 
 
 @inlined
