@@ -19,7 +19,6 @@ from tickwire.runtime.buckets import (
     UNDERFLOW,
 )
 
-
 STALL_NS = 1_000_000
 """A turn with work that takes longer than this is a stall: ten times what the hot path has from tick to signal."""
 
