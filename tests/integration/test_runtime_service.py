@@ -26,7 +26,7 @@ class Process:
         self.prefix = prefix
         config = tmp_path / "tiny.toml"
         config.write_text(
-            f'[run]\nprefix = "{prefix}"\ndrain_timeout_s = {drain_timeout_s}\n[router]\nmode = "{mode}"\n{SYMBOL}'
+            f'[run]\nprefix = "{prefix}"\ndrain_timeout_s = {drain_timeout_s}\nlock_memory = false\n[router]\nmode = "{mode}"\n{SYMBOL}'
         )
         command = [sys.executable, str(PROGRAM), "--config", str(config), *extra]
         self.popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

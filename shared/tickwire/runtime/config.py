@@ -40,6 +40,10 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     drain_timeout_s: Annotated[float, Meta(gt=0, le=300)] = 10.0
     cores: dict[Literal["ingest", "features", "inference", "router"], list[Annotated[int, Meta(ge=0)]]] = {}
     """Cores a service is pinned to; services without an entry are not pinned."""
+    fifo_priority: dict[Literal["features", "inference", "router"], Annotated[int, Meta(ge=1, le=99)]] = {}
+    """SCHED_FIFO priority of a service's hot threads; services without an entry are scheduled as everybody else."""
+    lock_memory: bool | Literal["auto"] = "auto"
+    """Keep all pages in RAM: false never, "auto" where it is permitted, true also warns where it is not."""
 
     def __post_init__(self) -> None:
         """Check the prefix."""

@@ -14,6 +14,7 @@ from tickwire.ring import Consumer, Producer
 from tickwire.runtime.config import RunConfig
 from tickwire.runtime.hot_thread import HotThread
 from tickwire.runtime.lifecycle import ServiceState
+from tickwire.runtime.realtime import schedule_fifo
 from tickwire.runtime.stats import Stats, StatsSpec
 from tickwire.runtime.tasks import Supervisor
 
@@ -41,6 +42,7 @@ class ServiceContext(Generic[C]):
         self.failure: BaseException | None = None
         self.tasks = Supervisor(self.log, self.fail)
         self._loop = asyncio.get_running_loop()
+        self._warned_not_realtime = False
         self._stats: list[Stats] = []
         self._consumers: list[Consumer] = []
         self._producers: list[Producer] = []
@@ -64,8 +66,12 @@ class ServiceContext(Generic[C]):
     def hot_thread(
         self, name: str, body: Callable[[int], int], on_reattach: Callable[[], None] | None = None
     ) -> HotThread:
-        """Make a hot thread whose death fails the service; the caller starts and stops it."""
-        return HotThread(name, body, on_reattach=on_reattach, on_failure=self.fail)
+        """Make a hot thread whose death fails the service; the caller starts and stops it.
+
+        It runs under SCHED_FIFO where `run.fifo_priority` has the service; where that is not permitted, one warning of
+        the service says why.
+        """
+        return HotThread(name, body, on_start=self._schedule_thread, on_reattach=on_reattach, on_failure=self.fail)
 
     async def when_created(self, attach: Callable[[], T], wait_s: float, what: str) -> T:
         """Return what `attach` returns once the segments it needs exist.
@@ -101,6 +107,21 @@ class ServiceContext(Generic[C]):
             self.stop.set()
 
         self._loop.call_soon_threadsafe(record)
+
+    def _schedule_thread(self) -> None:
+        # In the hot thread.
+        priority = self.run.table.fifo_priority.get(self.name)  # type: ignore[call-overload]
+        if priority is None:
+            return
+        reason = schedule_fifo(priority)
+        if reason is not None:
+            self._loop.call_soon_threadsafe(self._warn_not_realtime, priority, reason)
+
+    def _warn_not_realtime(self, priority: int, reason: str) -> None:
+        # Once, however many hot threads there are.
+        if not self._warned_not_realtime:
+            self._warned_not_realtime = True
+            self.log.warning("realtime_not_permitted", fifo_priority=priority, reason=reason)
 
     def set_state(self, state: ServiceState) -> None:
         """Publish the state in the statistics."""

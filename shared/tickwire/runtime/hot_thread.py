@@ -26,6 +26,7 @@ class HotThread:
         name: str,
         body: Callable[[int], int],
         *,
+        on_start: Callable[[], None] | None = None,
         on_reattach: Callable[[], None] | None = None,
         on_failure: Callable[[BaseException], None],
     ) -> None:
@@ -34,11 +35,13 @@ class HotThread:
         Args:
             name: Its name, in errors and in the process table.
             body: Calls the compiled loop with the address of the stop word; returns its code.
+            on_start: Called in the thread before the loop runs first.
             on_reattach: Called in the thread when the loop returned `REATTACH`, before it runs again (I3).
             on_failure: Called in the thread with what went wrong (I2).
         """
         self.name = name
         self._body = body
+        self._on_start = on_start
         self._on_reattach = on_reattach
         self._on_failure = on_failure
         self._stop = np.zeros(1, dtype=np.uint64)
@@ -75,6 +78,8 @@ class HotThread:
 
     def _run(self) -> None:
         try:
+            if self._on_start is not None:
+                self._on_start()
             while True:
                 code = int(self._body(int(self._stop.ctypes.data)))
                 if self._stop[0]:

@@ -1,6 +1,6 @@
 """The runner of every service: start-up, main loop and shutdown on one screen.
 
-STARTING  configuration, log, pinning, kernels, `start`
+STARTING  configuration, log, pinning, locked memory, kernels, `start`
 READY     `run`, until it returns, an os_signal comes or something fails
 DRAINING  `drain`, bounded by run.drain_timeout_s; a second os_signal ends it at once
 STOPPED   `close`; exit code 0       FAILED: exit code 1, 2 for a wrong configuration
@@ -24,8 +24,10 @@ from tickwire.runtime import config as configuration
 from tickwire.runtime.context import ServiceContext
 from tickwire.runtime.lifecycle import ServiceState, advance
 from tickwire.runtime.log import LogWriter, configure
+from tickwire.runtime.memory import lock_memory
 from tickwire.runtime.parent import follow_parent
 from tickwire.runtime.pinning import pin
+from tickwire.runtime.realtime import check_fifo
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -73,6 +75,7 @@ def run_service(factory: type[Service], argv: Sequence[str] | None = None) -> in
         cores = run.table.cores.get(factory.name)  # type: ignore[call-overload]
         if cores is not None:
             pin(factory.name, cores)
+        check_fifo(run, factory.name, getattr(own, "wait_strategy", None))
     except ConfigError as error:
         print(f"{factory.name}: {error}", file=sys.stderr)  # noqa: T201 - there is no log before its configuration
         return EXIT_CONFIG
@@ -97,6 +100,7 @@ class _Runner:
         context: ServiceContext[Any] = ServiceContext(self._factory.name, self._run, self._own)
         log = context.log
         log.info("config_loaded", path=str(self._run.path), hash=self._run.hash)
+        self._lock_memory(log)
         self._handle_os_signals(context)
         context.tasks.spawn("heartbeat", context.beat)
         service: Service | None = None
@@ -157,6 +161,16 @@ class _Runner:
         with contextlib.suppress(asyncio.CancelledError):
             await draining
         return None
+
+    def _lock_memory(self, log: Any) -> None:
+        wanted = self._run.table.lock_memory
+        if wanted is False:
+            return
+        reason = lock_memory()
+        if reason is None:
+            log.info("memory_locked")
+        else:
+            (log.info if wanted == "auto" else log.warning)("memory_not_locked", reason=reason)
 
     def _raise_failure(self, context: ServiceContext[Any]) -> None:
         if context.failure is not None:
