@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 import structlog
 
 QUEUE_LINES = 4096
@@ -31,8 +32,6 @@ class LogWriter:
         """Start the thread."""
         self._fd = fd
         self._lines: queue.Queue[str] = queue.Queue(capacity)
-        self._idle = threading.Event()
-        self._idle.set()
         self.dropped = 0
         self._reported = 0
         self._thread = threading.Thread(target=self._drain, name="log-writer", daemon=True)
@@ -40,7 +39,6 @@ class LogWriter:
 
     def write(self, line: str) -> None:
         """Take a line, or drop and count it; never blocks (I1, I2)."""
-        self._idle.clear()
         try:
             self._lines.put_nowait(line)
         except queue.Full:
@@ -48,7 +46,8 @@ class LogWriter:
 
     def flush(self, timeout_s: float = FLUSH_TIMEOUT_S) -> bool:
         """Wait at most `timeout_s` until everything is written; say whether it is (I3)."""
-        return self._idle.wait(timeout_s)
+        with self._lines.all_tasks_done:
+            return self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, timeout_s)
 
     def _drain(self) -> None:
         while True:
@@ -57,11 +56,10 @@ class LogWriter:
             if self.dropped != self._reported:
                 dropped, self._reported = self.dropped - self._reported, self.dropped
                 self._put(render_json({"event": "log_dropped", "level": "warning", "dropped_lines": dropped}) + "\n")
-            if self._lines.empty():
-                self._idle.set()
+            self._lines.task_done()
 
     def _put(self, text: str) -> None:
-        rest = memoryview(text.encode())
+        rest = memoryview(text.encode(errors="backslashreplace"))
         while rest:
             try:
                 rest = rest[os.write(self._fd, rest) :]
@@ -78,8 +76,23 @@ class _Logger:
 
 
 def render_json(values: dict[str, Any]) -> str:
-    """Return one line of JSON; what msgspec cannot encode is written as its text."""
-    return msgspec.json.encode(values, enc_hook=str).decode()
+    """Return one line of JSON; what msgspec cannot encode is written as its text. Never raises."""
+    try:
+        return msgspec.json.encode(values, enc_hook=_plain).decode()
+    except Exception:  # noqa: BLE001 - a line about a strange value must not be what ends a service
+        return msgspec.json.encode({_text(key): _text(value) for key, value in values.items()}).decode()
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def _text(value: Any) -> str:
+    # Lone surrogates (file names that are not UTF-8), cycles, a broken __str__.
+    try:
+        return str(value).encode(errors="backslashreplace").decode()
+    except Exception as error:  # noqa: BLE001 - as above
+        return f"<{type(value).__name__}: {type(error).__name__}>"
 
 
 def configure(

@@ -2,6 +2,7 @@
 
 I1  A task that raises or returns is named in the log and restarted after a back-off, or it fails the service.
 I2  The supervisor holds every task, so that none is garbage-collected.
+I3  `stop` ends every task for good, also one that answers its cancellation by returning or raising.
 """
 
 from __future__ import annotations
@@ -60,11 +61,9 @@ class Supervisor:
     async def _supervise(self, name: str, run: Callable[[], Awaitable[None]], restart: Backoff | None) -> None:
         while True:
             started = time.monotonic()
-            try:
-                await run()
-                fault: Exception = TickwireError(f"task {name!r}: must run until it is cancelled, returned")
-            except Exception as error:  # noqa: BLE001 - whatever ends a task is reported and answered here
-                fault = error
+            fault = await self._fault_of(name, run)
+            if fault is None:
+                return
             if restart is None:
                 self._log.error("task_died", task=name, error=repr(fault))
                 self._fail(TickwireError(f"task {name!r} died: {fault!r}"))
@@ -76,3 +75,18 @@ class Supervisor:
                 "task_restarted", task=name, error=repr(fault), attempt=restart.attempts, delay_s=round(delay_s, 3)
             )
             await asyncio.sleep(delay_s)
+
+    async def _fault_of(self, name: str, run: Callable[[], Awaitable[None]]) -> BaseException | None:
+        # Runs it once; None when `stop` ended it, in whatever way it took that (I3).
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            await run()
+            fault: BaseException = TickwireError(f"task {name!r}: must run until it is cancelled, returned")
+        except asyncio.CancelledError as error:
+            fault = error  # without `stop`, something that it awaited was cancelled: a death like any other
+        except Exception as error:  # noqa: BLE001 - whatever ends a task is reported and answered here
+            fault = error
+            if task.cancelling():
+                self._log.warning("task_cleanup_failed", task=name, error=repr(error))
+        return None if task.cancelling() else fault
