@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from tickwire.errors import ConfigError
 
 
-def pin(service: str, cores: list[int]) -> None:
+def pin(service: str, cores: list[int], path: Path) -> None:
     """Pin this process and its later threads to `cores`.
+
+    Args:
+        service: Its name.
+        cores: Numbers of the cores.
+        path: The TOML file that asks for it, for the message.
 
     Raises:
         ConfigError: A core is outside the allowed set (the container's cpuset, taskset, or the machine).
@@ -17,7 +23,7 @@ def pin(service: str, cores: list[int]) -> None:
     outside = sorted(set(cores) - allowed)
     if outside or not cores:
         raise ConfigError(
-            f"cores of {service}: must be among the allowed {_ranges(allowed)}, were {sorted(cores)}"
+            f"{path}: cores must be among the allowed {_ranges(allowed)}, were {sorted(cores)}"
             f" - at `$.run.cores.{service}`; remove the entry to run unpinned"
         )
     os.sched_setaffinity(0, cores)

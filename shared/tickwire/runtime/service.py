@@ -74,7 +74,7 @@ def run_service(factory: type[Service], argv: Sequence[str] | None = None) -> in
         )
         cores = run.table.cores.get(factory.name)  # type: ignore[call-overload]
         if cores is not None:
-            pin(factory.name, cores)
+            pin(factory.name, cores, run.path)
         check_fifo(run, factory.name, getattr(own, "wait_strategy", None))
     except ConfigError as error:
         print(f"{factory.name}: {error}", file=sys.stderr)  # noqa: T201 - there is no log before its configuration
@@ -116,8 +116,8 @@ class _Runner:
             log.info("service_draining")
             await self._drain(service, log)
             self._raise_failure(context)
-            await service.close()
-            service = None
+            closing, service = service, None
+            await closing.close()
             self._enter(context, ServiceState.STOPPED)
             log.info("service_stopped", dropped_log_lines=self._writer.dropped)
             return EXIT_OK
@@ -129,8 +129,10 @@ class _Runner:
         finally:
             await context.tasks.stop()
             if service is not None:
-                with contextlib.suppress(Exception):
+                try:
                     await service.close()
+                except Exception as error:  # noqa: BLE001 - the failure that led here is the one to report
+                    log.warning("close_failed", error=repr(error))
             context.close()
 
     def _enter(self, context: ServiceContext[Any], state: ServiceState) -> None:

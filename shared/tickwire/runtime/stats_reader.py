@@ -35,8 +35,8 @@ class StatsReader:
         self._load(segment)
 
     def _load(self, segment: Segment) -> None:
-        self._segment = segment
         self.description = _describe(segment)
+        self._segment = segment
         self._counters, self._gauges, self._histograms, self._per_symbol = views(segment, self.description)
 
     @classmethod
@@ -55,12 +55,20 @@ class StatsReader:
             raise
 
     def refresh(self) -> bool:
-        """Go over to the segment of a restarted service; say whether there was one."""
+        """Go over to the segment of a restarted service; say whether there was one.
+
+        Raises:
+            RingLayoutError: The new segment is something else; the figures are still those of the old one.
+        """
         if not self._segment.replaced():
             return False
-        fresh = Segment.open(self._segment.name, writable=False)
-        self.close()
-        self._load(fresh)
+        fresh, old = Segment.open(self._segment.name, writable=False), self._segment
+        try:
+            self._load(fresh)
+        except BaseException:
+            fresh.close()
+            raise
+        old.close()
         return True
 
     @property
