@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -58,6 +60,13 @@ def test_overrides_take_the_place_of_the_files_values(tmp_path):
         ("", r"symbols: must be 1 to 4096, were 0 - at `\$\.symbols`"),
         (SYMBOL + SYMBOL, r"'v:A' is given twice - at `\$\.symbols`"),
         (SYMBOL.replace("0.1", "-1"), r"must be a positive decimal, was '-1' - at `\$\.symbols\[0\]`"),
+        ("ingest = 3\n" + SYMBOL, r"Expected `object`, got `int` - at `\$\.ingest`"),
+        ("[run]\nlog_colour = 1\n" + SYMBOL, r"unknown field `log_colour` - at `\$\.run`"),
+        ("[run]\ncores = { router = [-1] }\n" + SYMBOL, r"`int` >= 0 - at `\$\.run\.cores\[\.\.\.\]\[0\]`"),
+        ("[run]\nprefix = '%s'\n" % ("a" * 33) + SYMBOL, r"prefix must match .* - at `\$\.run`"),
+        ("[symbols]\nname = 'A'\n", r"Expected `array`, got `object` - at `\$\.symbols`"),
+        (SYMBOL + "colour = 1\n", r"unknown field `colour` - at `\$\.symbols\[0\]`"),
+        (SYMBOL.replace('name = "A"\n', ""), r"missing required field `name` - at `\$\.symbols\[0\]`"),
         ("[run\n", r"must be TOML: .*line 1"),
     ],
 )
@@ -75,3 +84,55 @@ def test_load_missing_file_and_bad_override_are_named(tmp_path):
         load_run(tmp_path / "no.toml")
     with pytest.raises(ConfigError, match=r"override 'pace': must be a TOML assignment"):
         load_run(write(tmp_path, SYMBOL), overrides=("pace",))
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("other.x = 1", r"unknown table at `\$\.other`"),
+        ("ingest.speed = 1", r"unknown field `speed` - at `\$\.ingest`"),
+        ("ingest = 1", r"Expected `object`, got `int` - at `\$\.ingest`"),
+        ("run.prefix.x = 1", r"Expected `str`, got `object` - at `\$\.run\.prefix`"),
+    ],
+)
+def test_load_wrong_override_names_file_and_place(tmp_path, override, message):
+    """An override is held to the same rules as the file, whatever stood in its place."""
+    path = write(tmp_path, SYMBOL)
+    with pytest.raises(ConfigError, match=message) as caught:
+        load(path, "ingest", Own, overrides=(override,))
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_load_file_that_is_no_text_or_a_folder_is_named(tmp_path):
+    """Bytes that are not UTF-8, and a folder."""
+    path = tmp_path / "host.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match=r"host\.toml: must be TOML: 'utf-8' codec"):
+        load_run(path)
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_run(tmp_path)
+
+
+@pytest.mark.parametrize("prefix", ["a", "tick-wire_2", "a" * 32])
+def test_prefix_in_the_allowed_alphabet_is_taken(tmp_path, prefix):
+    """1 to 32 of lower-case letters, digits, - and _."""
+    assert load_run(write(tmp_path, f'[run]\nprefix = "{prefix}"\n{SYMBOL}')).prefix == prefix
+
+
+@pytest.mark.parametrize("prefix", ["", "A", "a.b", "a/b", "a b", "ä"])
+def test_prefix_outside_the_alphabet_is_refused(tmp_path, prefix):
+    """A dot would be another name's part, a slash a folder."""
+    with pytest.raises(ConfigError, match=r"prefix must match \[a-z0-9_-\]\{1,32\}, was .* - at `\$\.run`"):
+        load_run(write(tmp_path, f'[run]\nprefix = "{prefix}"\n{SYMBOL}'))
+
+
+def test_paths_are_relative_to_the_file_not_to_the_working_directory(tmp_path, monkeypatch):
+    """The file may be given as a relative path; what stands in it starts from its own folder."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "host.toml").write_text(f'[run]\nstate_dir = "state"\n{SYMBOL}')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/ann")
+    run = load_run(Path("conf/host.toml"))
+    assert run.state_dir == tmp_path / "conf" / "state"
+    assert run.path == tmp_path / "conf" / "host.toml"
+    assert run.resolve("~/x").as_posix() == "/home/ann/x"
