@@ -27,6 +27,8 @@ class TinyConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         "task_restarts",
         "slow_drain",
         "never_starts",
+        "close_fails",
+        "talks",
     ] = "good"
 
 
@@ -44,12 +46,15 @@ class TinyService:
     async def start(self) -> None:
         """Start, or not."""
         mode = self._context.config.mode
-        if mode == "start_fails":
+        if mode in ("start_fails", "close_fails"):
             raise EngineError("model 'x': must exist, does not")
         if mode == "start_breaks":
             raise RuntimeError("a bug")
         if mode == "never_starts":
             await asyncio.Event().wait()
+        if mode == "talks":
+            for _ in range(20_000):
+                self._context.log.debug("chatter", text="x" * 500)
         if mode == "thread_dies":
             self._context.hot_thread("worker", lambda _stop: 7).start()
         if mode == "task_dies":
@@ -71,6 +76,8 @@ class TinyService:
     async def close(self) -> None:
         """Count."""
         self._stats.counters[2] += 1
+        if self._context.config.mode == "close_fails":
+            raise OSError("bad clean-up")
 
     async def _die(self) -> None:
         self._stats.counters[0] += 1

@@ -26,7 +26,8 @@ class Process:
         self.prefix = prefix
         config = tmp_path / "tiny.toml"
         config.write_text(
-            f'[run]\nprefix = "{prefix}"\ndrain_timeout_s = {drain_timeout_s}\nlock_memory = false\n[router]\nmode = "{mode}"\n{SYMBOL}'
+            f'[run]\nprefix = "{prefix}"\ndrain_timeout_s = {drain_timeout_s}\nlock_memory = false\n'
+            f'[router]\nmode = "{mode}"\n{SYMBOL}'
         )
         command = [sys.executable, str(PROGRAM), "--config", str(config), *extra]
         self.popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -142,6 +143,33 @@ def test_failure_is_named_and_exits_1(prefix, tmp_path, mode, text):
     assert process.counter("closed") == 1
 
 
+def test_failing_close_is_logged_and_hides_nothing(prefix, tmp_path):
+    """The failure that ended the service stays the one that is reported; the clean-up's own is a warning."""
+    process = Process(prefix, tmp_path, "close_fails")
+    code, lines, err = process.end()
+    assert (code, err) == (1, "")
+    assert events(lines[-2:]) == ["service_failed", "close_failed"]
+    assert "model 'x'" in lines[-2]["error"]
+    assert "bad clean-up" in lines[-1]["error"]
+    assert process.state() is ServiceState.FAILED
+    assert process.counter("closed") == 1
+
+
+def test_output_that_nobody_reads_neither_holds_the_service_nor_its_end(prefix, tmp_path):
+    """A5: with a full pipe for its output the service becomes READY, answers SIGTERM; lines are dropped, not awaited."""
+    process = Process(prefix, tmp_path, "talks", extra=("--set", 'run.log_level="debug"'))
+    process.until(ServiceState.READY)
+    process.popen.send_signal(signal.SIGTERM)
+    assert process.popen.wait(60) == 0
+    assert process.state() is ServiceState.STOPPED
+    assert process.popen.stdout is not None
+    assert process.popen.stderr is not None
+    text = process.popen.stdout.read()
+    assert len(text) < 20_000 * 500
+    process.popen.stdout.close()
+    process.popen.stderr.close()
+
+
 def test_task_with_back_off_is_restarted_and_named(prefix, tmp_path):
     """A1: a task that may fail is restarted, and each time named; the service lives."""
     process = Process(prefix, tmp_path, "task_restarts")
@@ -174,6 +202,14 @@ def test_wrong_configuration_is_one_line_and_exits_2(prefix, tmp_path, setting, 
     assert text in err
     assert len(err.splitlines()) == 1
     assert process.state() is None
+
+
+def test_missing_configuration_is_one_line_and_exits_2(tmp_path):
+    """The file's name and what the system says of it."""
+    command = [sys.executable, str(PROGRAM), "--config", str(tmp_path / "no.toml")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"router: {tmp_path}/no.toml: cannot be read: No such file or directory\n"
 
 
 def test_child_ends_with_its_parent(prefix, tmp_path):

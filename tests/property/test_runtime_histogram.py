@@ -66,3 +66,26 @@ def test_latencies_of_different_orders_have_different_buckets():
     assert Histogram(np.zeros(HISTOGRAM_WORDS, np.uint64)).p99_ns == 0
     with pytest.raises(ValueError, match="between 0 and 1"):
         found.quantile(1.5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(3.9, 21.0), st.floats(0.1, 2.0))
+def test_quantiles_of_latencies_are_numpys_within_a_bucket(seed, log_median, spread):
+    """Log-normal latencies from 50 ns to seconds: p50, p99 and p99.9 are in the bucket of numpy's or beside it."""
+    drawn = np.random.default_rng(seed).lognormal(log_median, spread, 2000)
+    values = np.clip(drawn, 50, 10_000_000_000).astype(np.int64)
+    found = histogram_of(values.tolist())
+    edges = bucket_edges_ns()
+    for q, value in ((0.5, found.p50_ns), (0.99, found.p99_ns), (0.999, found.p999_ns)):
+        true = np.quantile(values, q, method="inverted_cdf")
+        buckets = np.searchsorted(edges, [value, true], side="right")
+        assert abs(int(buckets[0]) - int(buckets[1])) <= 1, (q, value, true)
+
+
+def test_values_at_the_edges_of_the_range_are_below_within_or_beyond():
+    """31 ns is below, 32 ns the first bucket, 2^34 - 1 ns the last, 2^34 ns beyond; the maximum is exact for each."""
+    for value, expected in ((0, 0), (31, 0), (32, 1), ((1 << 34) - 1, -2), (1 << 34, -1), ((1 << 62) + 1, -1)):
+        found = histogram_of([value])
+        assert found.counts[expected] == 1, value
+        assert int(found.counts.sum()) == 1
+        assert found.max_ns == value
