@@ -156,7 +156,7 @@ def test_failing_close_is_logged_and_hides_nothing(prefix, tmp_path):
 
 
 def test_output_that_nobody_reads_neither_holds_the_service_nor_its_end(prefix, tmp_path):
-    """A5: with a full pipe for its output the service becomes READY, answers SIGTERM; lines are dropped, not awaited."""
+    """A5: with a full pipe for its output the service becomes READY and answers SIGTERM; lines are dropped."""
     process = Process(prefix, tmp_path, "talks", extra=("--set", 'run.log_level="debug"'))
     process.until(ServiceState.READY)
     process.popen.send_signal(signal.SIGTERM)
