@@ -1,4 +1,4 @@
-"""Signals on a terminal at a rate that people can read: every change of a symbol's action, and a sample of the rest."""
+"""Signals on a terminal at a rate that people can read: changes of a symbol's action, and a sample of the rest."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tickwire.records import Action
 from tickwire_ctl.signal_line import signal_line
 
 LINES_PER_SECOND = 12
+"""Of both kinds together."""
 SAMPLES_PER_SECOND = 3
 
 
@@ -35,11 +36,10 @@ class SignalStream:
             symbol_id, action = int(records["symbol_id"][i]), Action(int(records["action"][i]))
             changed = self._actions.get(symbol_id, Action.HOLD) is not action
             self._actions[symbol_id] = action
-            if changed and self._lines < LINES_PER_SECOND:
-                self._print(batch[i])
-            elif not changed and self._samples < SAMPLES_PER_SECOND:
-                self._samples += 1
-                self._print(batch[i])
+            if self._lines == LINES_PER_SECOND or (not changed and self._samples == SAMPLES_PER_SECOND):
+                continue
+            self._samples += not changed
+            self._print(batch[i])
 
     def _print(self, signal: Signal) -> None:
         self._lines += 1
