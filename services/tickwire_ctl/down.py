@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 import click
 
 from tickwire.errors import TickwireError
-from tickwire.ring.segment import list_segments
+from tickwire.ring.segment import SHM_FOLDER, list_segments, segment_name
 from tickwire_ctl.errors import reports_errors
 from tickwire_ctl.options import config_option, prefix_of, prefix_option
 from tickwire_ctl.segments import PrefixOwner, owner_pid
@@ -35,7 +36,13 @@ def down(config: Path, prefix: str | None, timeout_s: float) -> None:
         owner.release()
         click.echo(f"removed {len(owner.removed_stale)} segments of a dead run with prefix {prefix!r}")
         return
-    os.kill(pid, signal.SIGTERM)
+    if not _owns(pid, prefix) and owner_pid(prefix) == pid:
+        raise TickwireError(
+            f"prefix {prefix!r}: `tickwire up` with pid {pid} must be of this PID namespace and user, is not; "
+            "end it where it runs"
+        )
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
     deadline_s = time.monotonic() + timeout_s
     while owner_pid(prefix) is not None:
         if time.monotonic() > deadline_s:
@@ -44,3 +51,11 @@ def down(config: Path, prefix: str | None, timeout_s: float) -> None:
             )
         time.sleep(_LOOK_EVERY_S)
     click.echo(f"stopped {prefix!r} (pid {pid})")
+
+
+def _owns(pid: int, prefix: str) -> bool:
+    # Whether that process here has the owner's segment open: a pid of another container means somebody else here.
+    owner = SHM_FOLDER / segment_name(prefix, "owner")
+    with contextlib.suppress(OSError):
+        return any(link.readlink() == owner for link in Path(f"/proc/{pid}/fd").iterdir())
+    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import time
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def kill(symbols: tuple[str, ...], why: str, config: Path, overrides: tuple[str,
     """Stop BUY and SELL of SYMBOLS (venue:name), or of everything. Survives restarts."""
     run = load_run(config, overrides=overrides)
     _check(run, symbols)
-    state = kill_file(run.state_dir, symbols or None, who=getpass.getuser(), why=why)
+    state = kill_file(run.state_dir, symbols or None, who=_user(), why=why)
     _confirm(run, state.generation, f"killed {', '.join(symbols) or 'everything'}")
 
 
@@ -44,8 +45,15 @@ def unkill(symbols: tuple[str, ...], why: str, config: Path, overrides: tuple[st
     """Lift the kill of SYMBOLS, or the global one (symbols killed by name stay killed)."""
     run = load_run(config, overrides=overrides)
     _check(run, symbols)
-    state = unkill_file(run.state_dir, symbols or None, who=getpass.getuser(), why=why)
+    state = unkill_file(run.state_dir, symbols or None, who=_user(), why=why)
     _confirm(run, state.generation, f"lifted the kill of {', '.join(symbols) or 'everything'}")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's uid need not have a name
+        return f"uid {os.getuid()}"
 
 
 def _check(run: RunConfig, symbols: tuple[str, ...]) -> None:

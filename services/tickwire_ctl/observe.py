@@ -24,11 +24,8 @@ def observe(prefix: str) -> dict[str, Any]:
     readers = {service: _reader(prefix, service) for service in ORDER}
     try:
         services = {name: _service(reader) for name, reader in readers.items()}
-        fresh = {name: s["state"] == "READY" and s["heartbeat_age_s"] < FRESH_S for name, s in services.items()}
-        alive = [
-            name for name, s in services.items() if s["heartbeat_age_s"] is not None and s["heartbeat_age_s"] < FRESH_S
-        ]
-        bad = [name for name, good in fresh.items() if not good]
+        alive = {name: s["state"] for name, s in services.items() if _is_alive(s)}
+        bad = [name for name in services if alive.get(name) != "READY"]
         health = "healthy" if not bad else "degraded" if alive else "down"
         return {
             "prefix": prefix,
@@ -61,6 +58,10 @@ def _service(reader: StatsReader | None) -> dict[str, Any]:
         "pid": reader.pid,
         "heartbeat_age_s": round((monotonic_ns() - reader.heartbeat_ns) / 1e9, 3),
     }
+
+
+def _is_alive(service: dict[str, Any]) -> bool:
+    return service["state"] not in ("ABSENT", "STOPPED", "FAILED") and bool(service["heartbeat_age_s"] < FRESH_S)
 
 
 def _symbols(prefix: str, readers: dict[str, StatsReader | None]) -> dict[str, dict[str, int]]:

@@ -55,8 +55,11 @@ def tail(
         if unknown:
             raise ValueError(f"symbol {unknown[0]!r}: must be one of the run's, which are {', '.join(sorted(known))}")
         printed = 0
-        while not interrupt.requested and not reader.stopped:
+        while not interrupt.requested:
+            stopped = reader.stopped  # looked at first: what was published before the stop is still printed
             if not reader.wait(_SLICE_S):
+                if stopped:
+                    return
                 continue
             batch = reader.poll()
             if isinstance(batch, Lapped):
