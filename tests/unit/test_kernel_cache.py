@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +73,8 @@ def test_compile_kernels_interrupted_leaves_no_process(tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         compile_kernels(("tickwire.runtime.kernels", "tickwire.book.kernels"), stop)
-    assert "tickwire.kernel" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    children = ["ps", "--ppid", str(os.getpid()), "-o", "args"]
+    assert "tickwire.kernel" not in subprocess.run(children, capture_output=True, text=True).stdout
 
 
 def test_kernel_unwritable_cache_compiles_in_memory(tmp_path):
