@@ -2,10 +2,12 @@
 
 Numba keys its cache by the time stamp of the one file that holds a function: change a callee or a constant in another
 module and it goes on serving the old machine code. Tickwire therefore gives every kernel module a cache folder of its
-own, named by a hash of that module and of every tickwire module it imports, directly or not.
+own, named by a hash of that module, of every tickwire module it imports, directly or not, and of what compiled it for
+which processor.
 
-I1  Two modules share a cache folder only if their whole import closure is byte-identical.
-I2  Where no cache folder can be written, kernels are compiled in memory: slower to start, never an error.
+I1  What is in a folder was compiled from this module with this import closure, by this toolchain for this processor.
+I2  A folder that can be read is used, also where it cannot be written. Where there is none, kernels are compiled in
+    memory: slower to start, never an error.
 """
 
 from __future__ import annotations
@@ -15,15 +17,16 @@ import functools
 import hashlib
 import importlib.util
 import os
+import sys
 from pathlib import Path
 
 import llvmlite
 import numba
 import numpy as np
+from numba.core.registry import cpu_target
 
 _ROOTS = ("tickwire", "tickwire_ingest", "tickwire_features", "tickwire_inference", "tickwire_router")
 _MARK = "complete"
-_TOOLCHAIN = f"{numba.__version__}/{llvmlite.__version__}/{np.__version__}"
 
 
 def cache_root() -> Path:
@@ -37,16 +40,11 @@ def cache_root() -> Path:
 
 def cache_folder(module_name: str) -> Path:
     """Return the cache folder of one kernel module, named by the hash of its import closure (I1)."""
-    digest = hashlib.sha256(_TOOLCHAIN.encode())
-    for name in sorted(import_closure(module_name)):
-        path = _source_path(name)
-        if path is not None:
-            digest.update(name.encode() + b"\0" + path.read_bytes())
-    return cache_root() / digest.hexdigest()[:16]
+    return cache_root() / _closure_hash(module_name)
 
 
 def cache_for(module_name: str) -> Path | None:
-    """Return the writable cache folder of a kernel module, None where kernels are not cached (I2).
+    """Return the cache folder of a kernel module, None where there is none (I2).
 
     Kernels outside the distribution (tests, benchmarks, a strategy's own) are not cached: their closure is not known.
     """
@@ -57,7 +55,13 @@ def cache_for(module_name: str) -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
-    return folder if os.access(folder, os.W_OK) else None
+    return folder
+
+
+def can_store(module_name: str) -> bool:
+    """Say whether kernels of a module that are compiled now would be kept."""
+    folder = cache_for(module_name)
+    return folder is not None and os.access(folder, os.W_OK)
 
 
 def import_closure(module_name: str) -> frozenset[str]:
@@ -80,9 +84,25 @@ def is_compiled(module_name: str) -> bool:
 
 def mark_compiled(module_name: str) -> None:
     """Note that all kernels of a module are in the cache; call it after the module was imported."""
-    folder = cache_for(module_name)
-    if folder is not None:
-        (folder / _MARK).touch()
+    if can_store(module_name):
+        (cache_folder(module_name) / _MARK).touch()
+
+
+@functools.cache
+def _closure_hash(module_name: str) -> str:
+    # A process's modules do not change under it, so that one hash serves all kernels of a module.
+    digest = hashlib.sha256(f"{module_name}\0{_toolchain()}".encode())
+    for name in sorted(import_closure(module_name)):
+        path = _source_path(name)
+        if path is not None:
+            digest.update(name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def _toolchain() -> str:
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    return f"{sys.version}/{numba.__version__}/{llvmlite.__version__}/{np.__version__}/{processor}"
 
 
 @functools.cache

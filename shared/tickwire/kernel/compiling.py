@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from tickwire.errors import ConfigError, TickwireError
-from tickwire.kernel.cache import cache_for, is_compiled, mark_compiled
+from tickwire.kernel.cache import can_store, is_compiled, mark_compiled
 
 CompileProgress = Callable[[int, int, str], None]
 """Called with (modules done, modules to do, name of the module done last) whenever one is done."""
@@ -36,7 +36,7 @@ def compile_kernels(modules: Sequence[str], progress: CompileProgress | None = N
         ConfigError: A module does not exist.
         TickwireError: A module does not compile; with what the compiler said.
     """
-    todo = [name for name in modules if not is_compiled(name) and cache_for(name) is not None]
+    todo = [name for name in modules if not is_compiled(name) and can_store(name)]
     done = 0
     shared = [name for name in todo if name.startswith("tickwire.")]
     services = [name for name in todo if not name.startswith("tickwire.")]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.core import config as numba_config
 
 from tickwire.kernel.cache import cache_for
+from tickwire.kernel.machine_code import MachineCode
 
 _njit: Any = numba.njit  # its stubs lack some of its options
 Kernel = Callable[..., Any]
@@ -24,12 +24,14 @@ def kernel(signature: Any, **options: Any) -> Callable[[Kernel], Kernel]:
     """
 
     def decorate(function: Kernel) -> Kernel:
+        compiled: Any = _njit(nogil=True, **{"error_model": "numpy", **options})(function)
         folder = cache_for(function.__module__)
-        if folder is not None:
-            numba_config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-        options.setdefault("error_model", "numpy")
-        compiled: Kernel = _njit(signature, nogil=True, cache=folder is not None, **options)(function)
-        return compiled
+        if folder is not None and function.__closure__ is None:  # what a kernel closes over is not in its folder's name
+            compiled._cache = MachineCode(function, folder)
+        compiled.compile(signature)
+        compiled.disable_compile()
+        kernel: Kernel = compiled
+        return kernel
 
     return decorate
 
