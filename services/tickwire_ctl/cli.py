@@ -6,6 +6,7 @@ import click
 
 import tickwire
 from tickwire_ctl.c_header import header
+from tickwire_ctl.compile import compile_command
 from tickwire_ctl.demo import demo
 from tickwire_ctl.down import down
 from tickwire_ctl.kill import kill, unkill
@@ -22,5 +23,5 @@ def main() -> None:
     """High-frequency trading signals from deep models, through lock-free shared-memory rings."""
 
 
-for command in (demo, up, status, tail, down, kill, unkill, ring_group, header, model_group):
+for command in (compile_command, demo, up, status, tail, down, kill, unkill, ring_group, header, model_group):
     main.add_command(command)
