@@ -17,6 +17,7 @@ from tickwire.errors import RingNotFoundError, TickwireError
 from tickwire.kernel import CompileProgress, compile_kernels
 from tickwire.runtime import RunConfig, StatsReader
 from tickwire.runtime import config as configuration
+from tickwire.runtime.realtime import check_fifo
 from tickwire_ctl.child import Child
 from tickwire_ctl.segments import PrefixOwner
 from tickwire_features.compiled import KERNEL_MODULES as FEATURES_MODULES
@@ -55,7 +56,8 @@ class Host:
         self.run: RunConfig = configuration.load_run(config, overrides=overrides)
         document, _ = configuration.read_document(self.run.path, overrides)
         for section, kind in CONFIG_TYPES.items():
-            configuration.convert(self.run.path, section, document.get(section, {}), kind)
+            own: Any = configuration.convert(self.run.path, section, document.get(section, {}), kind)
+            check_fifo(self.run, section, getattr(own, "wait_strategy", None))
         self._event = event
         self._owner: PrefixOwner | None = None
         if log_dir is not None:

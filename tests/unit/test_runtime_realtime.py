@@ -14,6 +14,8 @@ from tickwire.runtime import HotThread, load
 from tickwire.runtime.config import load_run
 from tickwire.runtime.context import ServiceContext
 from tickwire.runtime.realtime import check_fifo, schedule_fifo
+from tickwire_ctl.host import Host
+from tickwire_ctl.options import DEFAULT_CONFIG
 from tiny_service import TinyConfig
 from waiting import eventually
 
@@ -130,3 +132,10 @@ async def test_context_hot_thread_without_priority_is_left_alone(tmp_path, monke
     thread.start()
     eventually(lambda: not thread.alive, END_TIMEOUT_S, "the thread's end")
     assert asked == []
+
+
+def test_host_spinning_real_time_service_without_cores_is_refused_before_anything_starts():
+    """`tickwire up` reads the rule that the service would fail by."""
+    overrides = ('run.prefix = "refused"', "run.fifo_priority.features = 50", 'features.wait_strategy = "spin"')
+    with pytest.raises(ConfigError, match=r"\$\.run\.fifo_priority\.features"):
+        Host(DEFAULT_CONFIG, overrides, log_dir=None, event=lambda *_: None)
