@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,18 @@ import msgspec
 from rich.console import Console
 
 from tickwire.client import Lapped, SignalReader
-from tickwire.errors import RingNotFoundError, TickwireError
+from tickwire.errors import RingNotFoundError
 from tickwire.runtime import StatsReader
 from tickwire_ctl.errors import reports_errors
 from tickwire_ctl.host import ORDER, Host
 from tickwire_ctl.interrupt import Interrupt
-from tickwire_ctl.options import DEMO_CONFIG, set_option
+from tickwire_ctl.options import DEMO_CONFIG, pass_interrupt, set_option
 from tickwire_ctl.progress import CompileLine
 from tickwire_ctl.stream import SignalStream
 from tickwire_ctl.summary import Summary, summarise
 from tickwire_ctl.summary_screen import show_summary, wide_console
 
 DEFAULT_SECONDS = 30.0
-WINDOW_ROWS = 500
 _SLICE_S = 0.1
 _QUIET_S = 0.5
 _SETTLE_S = 10.0
@@ -53,18 +53,20 @@ _SETTLE_S = 10.0
     help="The host's TOML file.",
 )
 @set_option
+@pass_interrupt
 @reports_errors
-def demo(seconds: float, pace: str, json_file: Path | None, config: Path, overrides: tuple[str, ...]) -> None:
+def demo(
+    interrupt: Interrupt, seconds: float, pace: str, json_file: Path | None, config: Path, overrides: tuple[str, ...]
+) -> None:
     """Replay real captures through all four processes and watch the signals stream by.
 
     Ends with the capture, after --seconds, or with Ctrl-C, and prints one summary. Each instance has its own prefix.
     """
-    interrupt = Interrupt()
     console = wide_console()
     if json_file is not None and not json_file.resolve().parent.is_dir():
         raise ValueError(f"--json {json_file}: its folder must exist")
     prefix = f"demo-{os.getpid()}"
-    state_dir = Path(tempfile.gettempdir()) / f"tickwire-{prefix}"
+    state_dir = Path(tempfile.mkdtemp(prefix=f"tickwire-{prefix}-"))
     own = (
         f'run.prefix = "{prefix}"',
         f"run.state_dir = '{state_dir}'",
@@ -73,7 +75,11 @@ def demo(seconds: float, pace: str, json_file: Path | None, config: Path, overri
         *overrides,
     )
     console.print(f"tickwire demo: prefix {prefix}, logs in {state_dir}")
-    summary = _run(config, own, state_dir, interrupt, console)
+    try:
+        summary = _run(config, own, state_dir, interrupt, console)
+    finally:
+        with suppress(OSError):  # it holds logs
+            state_dir.rmdir()
     if summary is None:
         console.print("interrupted before the first tick; nothing to sum up")
         return
@@ -85,16 +91,17 @@ def demo(seconds: float, pace: str, json_file: Path | None, config: Path, overri
 def _run(
     config: Path, overrides: Sequence[str], state_dir: Path, interrupt: Interrupt, console: Console
 ) -> Summary | None:
-    problems: list[str] = []
-
     def event(name: str, values: dict[str, Any]) -> None:
         if name in ("process_died", "process_restarted"):
-            problems.append(name)
             console.print(f"{name}: {values['process']}", style="yellow")
 
-    with Host(config, overrides, log_dir=state_dir, event=event) as host:
-        with CompileLine(sys.stderr) as line:
-            host.start(lambda *step: line(*step) if not interrupt.requested else _give_up())
+    with Host(config, overrides, log_dir=state_dir, event=event, hurried=interrupt.hurried) as host:
+        try:
+            with interrupt.immediate(), CompileLine(sys.stderr) as line:
+                host.compile(line)
+        except KeyboardInterrupt:
+            return None
+        host.start()
         started_s = time.monotonic()
         with SignalReader(host.run.prefix, name="demo") as reader:
             stream = SignalStream(lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True))
@@ -113,7 +120,7 @@ def _run(
                     seconds=time.monotonic() - started_s,
                     signals_seen=stream.seen,
                     signals_lost=reader.lost,
-                    window_rows=WINDOW_ROWS,
+                    window_rows=readers["inference"].gauge("window_rows"),
                 )
             finally:
                 for stats in readers.values():
@@ -164,7 +171,3 @@ def _attach(prefix: str) -> dict[str, StatsReader] | None:
             stats.close()
         return None
     return readers
-
-
-def _give_up() -> None:
-    raise TickwireError("interrupted while kernels were compiled")

@@ -14,7 +14,7 @@ from tickwire.errors import TickwireError
 from tickwire.ring.segment import SHM_FOLDER, list_segments, segment_name
 from tickwire_ctl.errors import reports_errors
 from tickwire_ctl.options import config_option, prefix_of, prefix_option
-from tickwire_ctl.segments import PrefixOwner, owner_pid
+from tickwire_ctl.segments import PrefixOwner, live_segments, owner_pid
 
 _LOOK_EVERY_S = 0.05
 
@@ -27,14 +27,10 @@ _LOOK_EVERY_S = 0.05
 def down(config: Path, prefix: str | None, timeout_s: float) -> None:
     """Stop the run of a prefix; remove what a dead run left behind."""
     prefix = prefix_of(prefix, config)
+    deadline_s = time.monotonic() + timeout_s
     pid = owner_pid(prefix)
     if pid is None:
-        if not list_segments(prefix):
-            click.echo(f"nothing runs with prefix {prefix!r}")
-            return
-        owner = PrefixOwner(prefix)
-        owner.release()
-        click.echo(f"removed {len(owner.removed_stale)} segments of a dead run with prefix {prefix!r}")
+        _remove_stale(prefix, deadline_s)
         return
     if not _owns(pid, prefix) and owner_pid(prefix) == pid:
         raise TickwireError(
@@ -43,7 +39,6 @@ def down(config: Path, prefix: str | None, timeout_s: float) -> None:
         )
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
-    deadline_s = time.monotonic() + timeout_s
     while owner_pid(prefix) is not None:
         if time.monotonic() > deadline_s:
             raise TickwireError(
@@ -59,3 +54,15 @@ def _owns(pid: int, prefix: str) -> bool:
     with contextlib.suppress(OSError):
         return any(link.readlink() == owner for link in Path(f"/proc/{pid}/fd").iterdir())
     return False
+
+
+def _remove_stale(prefix: str, deadline_s: float) -> None:
+    if not list_segments(prefix):
+        click.echo(f"nothing runs with prefix {prefix!r}")
+        return
+    # Services whose `tickwire up` was killed drain for a while.
+    while live_segments(prefix) and time.monotonic() < deadline_s:
+        time.sleep(_LOOK_EVERY_S)
+    owner = PrefixOwner(prefix)
+    owner.release()
+    click.echo(f"removed {len(owner.removed_stale)} segments of a dead run with prefix {prefix!r}")

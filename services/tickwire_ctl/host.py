@@ -2,6 +2,7 @@
 
 I1  Whatever ends it - a return, an error, an os_signal - the services are ended and the segments are gone.
 I2  Services end in the order of the tick's path, so that what is under way is finished.
+I3  Only ingest finishes by itself, at the end of its captures; that ends the run.
 """
 
 from __future__ import annotations
@@ -47,8 +48,23 @@ Event = Callable[[str, dict[str, Any]], None]
 class Host:
     """The four services, their supervision and their segments."""
 
-    def __init__(self, config: Path, overrides: Sequence[str], *, log_dir: Path | None, event: Event) -> None:
+    def __init__(
+        self,
+        config: Path,
+        overrides: Sequence[str],
+        *,
+        log_dir: Path | None,
+        event: Event,
+        hurried: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Read and check the whole configuration.
+
+        Args:
+            config: The TOML file.
+            overrides: Assignments that take the place of the file's.
+            log_dir: Folder of the services' logs; None hands them on to this process's output.
+            event: Told of each happening.
+            hurried: Says whether the services are to end without draining.
 
         Raises:
             ConfigError: Names file and place.
@@ -59,23 +75,35 @@ class Host:
             own: Any = configuration.convert(self.run.path, section, document.get(section, {}), kind)
             check_fifo(self.run, section, getattr(own, "wait_strategy", None))
         self._event = event
+        self._hurried = hurried
         self._owner: PrefixOwner | None = None
         if log_dir is not None:
             log_dir.mkdir(parents=True, exist_ok=True)
         self.children = {
             service: Child(
-                service, self.run.path, overrides, log_dir / f"{service}.log" if log_dir is not None else None
+                service,
+                self.run.path,
+                overrides,
+                log_dir / f"{service}.log" if log_dir is not None else None,
+                may_finish=service == "ingest",
             )
             for service in ORDER
         }
 
-    def start(self, progress: CompileProgress | None = None) -> None:
-        """Compile what is not in the cache, create the segments, start the processes.
+    def compile(self, progress: CompileProgress) -> None:
+        """Compile what is not in the cache; may be interrupted.
+
+        Raises:
+            TickwireError: A kernel does not compile.
+        """
+        compile_kernels(KERNEL_MODULES, progress)
+
+    def start(self) -> None:
+        """Create the segments, start the processes.
 
         Raises:
             RingError: The prefix is in use, or there is no memory.
         """
-        compile_kernels(KERNEL_MODULES, progress)
         self.run.state_dir.mkdir(parents=True, exist_ok=True)
         self._owner = PrefixOwner(self.run.prefix)
         if self._owner.removed_stale:
@@ -89,7 +117,7 @@ class Host:
         """Restart what died; call it a few times a second.
 
         Raises:
-            TickwireError: A service keeps dying; with its last lines.
+            TickwireError: A service keeps dying, or cannot start; with the reason.
         """
         for service, child in self.children.items():
             happened = child.watch(partial(self._was_ready, service))
@@ -119,7 +147,7 @@ class Host:
         started_s = time.monotonic()
         for service in ORDER:
             self.children[service].terminate()
-            self.children[service].join(timeout_s)
+            self.children[service].join(timeout_s, self._hurried)
         if self._owner is not None:
             self._owner.release()
             self._owner = None

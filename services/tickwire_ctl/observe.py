@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tickwire.errors import RingError, RingNotFoundError
-from tickwire.ring.inspect import inspect_ring
+from tickwire.ring.inspect import RingView, inspect_ring
 from tickwire.ring.symbol_segment import read_symbols
 from tickwire.runtime import ServiceState, StatsReader
 from tickwire.runtime.clock import monotonic_ns
@@ -17,7 +17,7 @@ FRESH_S = 2.0
 
 
 def observe(prefix: str) -> dict[str, Any]:
-    """Return health, services, rings and symbols of a prefix.
+    """Return health, what is killed, services, rings and symbols of a prefix.
 
     Health is `healthy` when all services are READY with fresh heartbeats, `down` when none is alive, else `degraded`.
     """
@@ -31,10 +31,9 @@ def observe(prefix: str) -> dict[str, Any]:
             "prefix": prefix,
             "health": health,
             "why": "" if not bad else f"not READY: {', '.join(bad)}",
+            "kill": _kill(readers["router"]),
             "services": services,
-            "rings": {
-                spec.name: ring_values(view) for spec in RINGS if (view := inspect_ring(prefix, spec)) is not None
-            },
+            "rings": {spec.name: _ring(view) for spec in RINGS if (view := inspect_ring(prefix, spec)) is not None},
             "symbols": _symbols(prefix, readers),
         }
     finally:
@@ -64,13 +63,34 @@ def _is_alive(service: dict[str, Any]) -> bool:
     return service["state"] not in ("ABSENT", "STOPPED", "FAILED") and bool(service["heartbeat_age_s"] < FRESH_S)
 
 
+def _ring(view: RingView) -> dict[str, Any]:
+    values = ring_values(view)
+    # A reader that has left holds nobody back.
+    values["consumers"] = [c for c in values["consumers"] if c["alive"] or not c["observer"]]
+    return values
+
+
+def _kill(router: StatsReader | None) -> str:
+    # What the router obeys, which is what counts.
+    if router is None:
+        return ""
+    if router.gauge("kill_generation") < 0:
+        return "everything: the kill file cannot be read"
+    if router.gauge("killed_everything"):
+        return "everything"
+    return ", ".join(label for label, killed in zip(router.symbols, router.per_symbol("killed"), strict=True) if killed)
+
+
 def _symbols(prefix: str, readers: dict[str, StatsReader | None]) -> dict[str, dict[str, int]]:
     try:
         table = read_symbols(prefix)
     except RingError:
         return {}
     columns: dict[str, list[int]] = {}
-    for service, names in (("features", ("book_valid", "window_rows", "rows")), ("router", ("buy", "sell", "hold"))):
+    for service, names in (
+        ("features", ("book_valid", "window_rows", "rows")),
+        ("router", ("buy", "sell", "hold", "killed")),
+    ):
         reader = readers[service]
         for name in names:
             columns[name] = [int(v) for v in reader.per_symbol(name)] if reader is not None else [0] * len(table)

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tickwire.runtime.config import load_run
+from tickwire_ctl.interrupt import Interrupt
 
 PROJECT = Path(__file__).parents[2]
 DEFAULT_CONFIG = PROJECT / "deploy" / "config" / "tickwire.toml"
@@ -27,6 +28,8 @@ set_option = click.option(
     metavar="KEY=VALUE",
     help="A TOML assignment that takes the place of the file's, such as 'ingest.pace=\"x4\"'.",
 )
+pass_interrupt = click.make_pass_decorator(Interrupt, ensure=True)
+"""Hands the process's `Interrupt` to a command as its first argument."""
 prefix_option = click.option("--prefix", help="The run's prefix; by default the configuration's.")
 
 

@@ -39,11 +39,15 @@ def status(config: Path, prefix: str | None, as_json: bool) -> None:
 
 def _show(console: Console, seen: dict[str, Any]) -> None:
     console.print(f"prefix {seen['prefix']!r}: {seen['health']}" + (f" ({seen['why']})" if seen["why"] else ""))
+    if seen["kill"]:
+        console.print(f"killed, no BUY and no SELL: {seen['kill']}", style="bold yellow")
     services = Table("service", "state", "pid", "heartbeat age", title="services", title_justify="left")
     for name, service in seen["services"].items():
         age = service["heartbeat_age_s"]
         services.add_row(name, service["state"], str(service["pid"] or "-"), "-" if age is None else f"{age:.1f} s")
     console.print(services)
+    if not seen["rings"]:
+        return
     rings = Table(
         "ring", "mode", "published", "fill", "producer", "consumers (lag, lost)", title="rings", title_justify="left"
     )

@@ -12,7 +12,7 @@ from tickwire.client import Lapped, Signal, SignalReader, Start
 from tickwire.records import Action, SignalKind
 from tickwire_ctl.errors import reports_errors
 from tickwire_ctl.interrupt import Interrupt
-from tickwire_ctl.options import config_option, prefix_of, prefix_option
+from tickwire_ctl.options import config_option, pass_interrupt, prefix_of, prefix_option
 from tickwire_ctl.signal_line import signal_line
 
 _SLICE_S = 0.2
@@ -35,8 +35,10 @@ _SLICE_S = 0.2
     show_default=True,
     help="How long the ring may take to appear.",
 )
+@pass_interrupt
 @reports_errors
 def tail(
+    interrupt: Interrupt,
     config: Path,
     prefix: str | None,
     symbols: tuple[str, ...],
@@ -47,9 +49,13 @@ def tail(
     timeout_s: float,
 ) -> None:
     """Print signals as they are published, until Ctrl-C or until the run ends."""
-    interrupt = Interrupt()
     start = Start.OLDEST if oldest else Start.HEAD
-    with SignalReader(prefix_of(prefix, config), start=start, timeout_s=timeout_s) as reader:
+    try:
+        with interrupt.immediate():
+            reader = SignalReader(prefix_of(prefix, config), start=start, timeout_s=timeout_s)
+    except KeyboardInterrupt:
+        return
+    with reader:
         known = {instrument.label for instrument in reader.symbols}
         unknown = sorted(set(symbols) - known)
         if unknown:

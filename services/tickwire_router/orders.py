@@ -41,7 +41,7 @@ def _count(signals: SignalReader) -> Counter[str]:
         found = signals.poll()
         if isinstance(found, Lapped):
             continue
-        if not len(found):
+        if not len(found) and not signals.wait(0.0):  # a batch is empty also when there were only barriers
             return counts
         counts.update(_names(found))
 

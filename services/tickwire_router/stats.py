@@ -26,6 +26,7 @@ ROUTER_STATS = StatsSpec(
     ),
     gauges=(
         "kill_generation",  # of the kill file that signals obey from here on; -1: it cannot be read, all is killed
+        "killed_everything",  # 1: the global kill holds
         "turn_mono_ns",  # last turn of the loop
         "turn_max_ns",  # longest turn with work
     ),
@@ -42,7 +43,7 @@ ROUTER_STATS = StatsSpec(
         "tick_to_signal",
         "tick_to_signal_less_engine",  # without the time from request to engine end
     ),
-    per_symbol=("hold", "buy", "sell", "withdrawn"),
+    per_symbol=("hold", "buy", "sell", "withdrawn", "killed"),  # `killed` is 1 or 0, the others count
 )
 """All of it, by name. Histograms cover signals made from predictions."""
 
@@ -60,6 +61,7 @@ SIGNALS_WITHDRAWN = ROUTER_STATS.counter("signals_withdrawn")
 FIRST_REASON = ROUTER_STATS.counter(_REASONS[0])
 
 KILL_GENERATION = ROUTER_STATS.gauge("kill_generation")
+KILLED_EVERYTHING = ROUTER_STATS.gauge("killed_everything")
 TURN_MONO_NS = ROUTER_STATS.gauge("turn_mono_ns")
 TURN_MAX_NS = ROUTER_STATS.gauge("turn_max_ns")
 
@@ -70,6 +72,7 @@ TICK_TO_SIGNAL_LESS_ENGINE = ROUTER_STATS.histogram("tick_to_signal_less_engine"
 N_SYMBOL_COLUMNS = len(ROUTER_STATS.per_symbol)
 SYMBOL_WITHDRAWN = ROUTER_STATS.symbol_column("withdrawn")
 """The columns before it are the actions'."""
+SYMBOL_KILLED = ROUTER_STATS.symbol_column("killed")
 
 WARNINGS = {
     "lost_predictions": "ring_lapped",

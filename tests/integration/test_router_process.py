@@ -237,6 +237,7 @@ def test_router_process_kill_switch_withdraws_holds_and_survives_a_restart(surro
     (withdrawn,) = surroundings.signals(1)
     assert (withdrawn.symbol, withdrawn.kind) == ("v:B", SignalKind.WITHDRAWN)
     assert withdrawn.reason is SignalReason.KILLED_SYMBOL
+    assert (stats.gauge("killed_everything"), stats.per_symbol("killed").tolist()) == (0, [0, 1, 0])
     surroundings.publish(0, 1)
     assert [(s.action, s.reason) for s in surroundings.signals(2)] == [
         (Action.BUY, SignalReason.MODEL),
@@ -246,6 +247,7 @@ def test_router_process_kill_switch_withdraws_holds_and_survives_a_restart(surro
     confirmed(-1)
     assert [(s.symbol, s.reason) for s in surroundings.signals(1)] == [("v:A", SignalReason.KILLED_GLOBAL)]
     confirmed(kill(surroundings.state_dir, None, who="ann", why="test").generation)
+    assert stats.gauge("killed_everything") == 1
 
     assert process.end() == 0
     surroundings.publish(0, 1)

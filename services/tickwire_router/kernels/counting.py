@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from numba import int64, uint64
+
 from tickwire.kernel import inlined
 from tickwire.records import SignalKind
-from tickwire.runtime.kernels import bump, record_ns
+from tickwire.runtime.kernels import bump, record_ns, set_gauge
 from tickwire_router.stats import (
     FIRST_ACTION,
     FIRST_REASON,
     FIRST_STAGE,
+    KILLED_EVERYTHING,
     N_SYMBOL_COLUMNS,
     SIGNALS_WITHDRAWN,
+    SYMBOL_KILLED,
     SYMBOL_WITHDRAWN,
     TICK_TO_SIGNAL,
     TICK_TO_SIGNAL_LESS_ENGINE,
@@ -47,3 +51,12 @@ def time_signal(d, place, now_ns):
     engine_ns = signal.engine_end_mono_ns - signal.request_mono_ns
     record_ns(stages[TICK_TO_SIGNAL], whole_ns)
     record_ns(stages[TICK_TO_SIGNAL_LESS_ENGINE], whole_ns - engine_ns)
+
+
+@inlined
+def show_kill(d):
+    """Show in the statistics what the kill switch holds back."""
+    last = d.killed.size - 1
+    set_gauge(d.gauges, KILLED_EVERYTHING, int64(d.killed[last]))
+    for symbol in range(last):
+        d.per_symbol[symbol * N_SYMBOL_COLUMNS + SYMBOL_KILLED] = uint64(d.killed[symbol])

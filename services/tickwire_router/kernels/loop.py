@@ -15,6 +15,7 @@ from tickwire.ring.kernels import LAPPED, LAST_LOST, REATTACH, STOPPED, commit, 
 from tickwire.ring.words import address_of, futex_wait, load_acquire, monotonic_ns
 from tickwire.runtime.kernels import bump, note_turn, set_gauge
 from tickwire.topology import PREDICTIONS as RING
+from tickwire_router.kernels.counting import show_kill
 from tickwire_router.kernels.decode import decode
 from tickwire_router.kernels.desk import DESK_TYPE, POLL_PREDICTIONS
 from tickwire_router.kernels.outbox import publish_outbox
@@ -49,6 +50,7 @@ def run(d, consumer, producer, stop_address):
             generation = load_acquire(address_of(d.kill_generation))
             withdraw(d, False)
             publish_outbox(d, producer)
+            show_kill(d)
             set_gauge(d.gauges, KILL_GENERATION, generation)
         found = poll(consumer, d.prediction_words, int64(POLL_PREDICTIONS))
         if found == REATTACH:
