@@ -2,9 +2,15 @@
 
     from tickwire.client import Action, Lapped, SignalReader
 
-    with SignalReader("tickwire") as reader:
-        while reader.wait(timeout_s=1.0):
-            batch = reader.poll()
+    with SignalReader("tickwire") as reader:  # the run's prefix
+        while not reader.stopped:
+            batch = reader.poll() if reader.wait(timeout_s=1.0) else ()
+            if isinstance(batch, Lapped):
+                print("too slow, lost", batch.lost)
+                continue
+            for signal in batch:
+                if signal.action is not Action.HOLD:
+                    print(signal.symbol, signal.action.name, signal.quantity, signal.limit_price)
 
 Needs the base dependencies only.
 """
