@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 from numba import int64, njit, uint64
+from numba.core import config
 
 from tickwire.ring.kernels import BACK_PRESSURE, commit, poll, publish
 from tickwire.ring.words import monotonic_ns, pause
 
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+# A cache for the processes of one run only: Numba does not see changes in what these loops call.
+_FOLDER = os.environ.get("TICKWIRE_BENCH_CACHE", "")
+_OPTIONS = {"nogil": True, "error_model": "numpy", "cache": bool(_FOLDER)}
+config.CACHE_DIR = _FOLDER
 
 
 @njit("void(uint64[::1], uint64[::1], uint64[:, ::1], int64, int64[::1])", **_OPTIONS)

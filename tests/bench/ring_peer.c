@@ -1,5 +1,5 @@
 /* The ring's protocol in C, as the limit for the compiled kernels: the same segments, the same steps, the same clock read,
- * fence and look at park_request for each publish. Built by bench_ring.py with gcc -O3; never shipped.
+ * fence and look at park_request for each batch. Built by bench_ring.py with gcc -O3; never shipped.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -44,9 +44,9 @@ static inline int publish(end_t *p, const uint64_t *words, int64_t count) {
         p->gate = gate;
     }
     uint64_t n_words = p->slot_bytes / 8, sequence = p->next;
+    int64_t now = now_ns();
     for (int64_t i = 0; i < count; i++) {
         uint64_t slot = p->data + HEADER + (sequence & (p->capacity - 1)) * p->slot_bytes;
-        int64_t now = now_ns();
         atomic_store_explicit(U64(slot), 0, memory_order_relaxed);
         atomic_thread_fence(memory_order_release);
         atomic_store_explicit(U64(slot + 8), (uint64_t)now, memory_order_relaxed);

@@ -14,7 +14,7 @@ from tickwire.records import RecordArray, as_words
 from tickwire.ring import layout
 from tickwire.ring.entries import take_entry
 from tickwire.ring.header import check_symbol_table, open_ring
-from tickwire.ring.kernels import LAPPED, READY, REATTACH, commit, poll, wait
+from tickwire.ring.kernels import LAPPED, READY, REATTACH, commit, commit_and_poll, wait
 from tickwire.ring.kernels import state as words
 from tickwire.ring.segment import Segment
 from tickwire.ring.spec import RingMode, RingSpec
@@ -66,6 +66,7 @@ class Consumer:
         self._data: Segment | None = None
         self._control: Segment | None = None
         self._records: RecordArray = np.zeros(0, dtype=spec.dtype)
+        self._words = as_words(self._records)
         self._stop = np.zeros(1, dtype=np.uint64)
         self.state: npt.NDArray[np.uint64] = np.zeros(words.C_WORDS, dtype=np.uint64)
         self.state[words.C_SPIN_NS] = {
@@ -106,16 +107,17 @@ class Consumer:
 
         The array is a view that is valid until the next poll; `sequence` and `publish_mono_ns` are filled in.
         """
-        self.commit()
+        self._check_open()
         if len(self._records) < limit:
             self._records = np.zeros(limit, dtype=self.spec.dtype)
-        found = int(poll(self.state, as_words(self._records), limit))
+            self._words = as_words(self._records)
+        found: int = commit_and_poll(self.state, self._words, limit)
+        if found >= 0:
+            return self._records[:found]
         if found == LAPPED:
             return Lapped(int(self.state[words.C_LAST_LOST]), int(self.state[words.C_CURSOR]))
-        if found == REATTACH:
-            self.reattach()
-            return self._records[:0]
-        return self._records[:found]
+        self.reattach()
+        return self._records[:0]
 
     def wait(self, timeout_s: float) -> bool:
         """Wait at most `timeout_s` until `poll` has something to report; say whether it has."""

@@ -13,7 +13,7 @@
     | 0x0100 | u32 producer pid       u32 epoch        u64 heartbeat_ns      |
     | 0x0180 | u32 futex word         u32 stop                               |
     | 0x0200 | u32 EVICTED flag of consumer i at + 128 i                     |
-    | 0x1000 | slots: u64 stamp | u64 publish_mono_ns | payload              |
+    | 0x1000 | slots: u64 stamp | u64 publish_mono_ns (the batch's) | payload  |
     +--------+---------------------------------------------------------------+
 
     <prefix>.<ring>.ctl        0660, each entry written by its consumer

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tickwire.errors import ProducerAttachedError
-from tickwire.records import RecordArray, as_words
+from tickwire.records import RecordArray
 from tickwire.ring.header import check_symbol_table, create_ring, open_ring
-from tickwire.ring.kernels import BACK_PRESSURE, attaches, beat, publish, recover
+from tickwire.ring.kernels import BACK_PRESSURE, attaches, beat, publish_all, recover
 from tickwire.ring.kernels import state as words
 from tickwire.ring.layout import EPOCH_AT, PRODUCER_LOCK_AT, PRODUCER_PID_AT, STOP_AT
 from tickwire.ring.segment import Segment
@@ -41,6 +41,7 @@ class Producer:
         self.spec = spec
         self._data = data
         self._control = control
+        self._dtype = spec.dtype
         self._closed = False
         self.state: npt.NDArray[np.uint64] = np.zeros(words.P_WORDS, dtype=np.uint64)
         for index, value in (
@@ -99,18 +100,20 @@ class Producer:
             How many were published (all), or `BackPressure` (none).
 
         Raises:
-            ValueError: More than capacity / 2 records, or another dtype.
+            ValueError: More than capacity / 2 records, another dtype, or not contiguous.
         """
         if self._closed:
             raise ValueError(f"ring {self.spec.name!r}: the producer is closed")
-        if records.dtype != self.spec.dtype:
+        if records.dtype is not self._dtype and records.dtype != self._dtype:
             raise ValueError(f"ring {self.spec.name!r}: records must have the ring's dtype, had {records.dtype}")
-        if len(records) > self.spec.max_batch:
-            raise ValueError(
-                f"ring {self.spec.name!r}: a batch must be at most {self.spec.max_batch} records, was {len(records)}"
-            )
-        published = int(publish(self.state, as_words(records), 0, len(records)))
-        return BackPressure(int(self.state[words.P_BACK_PRESSURE])) if published == BACK_PRESSURE else published
+        published: int = publish_all(self.state, records.view(np.uint64))
+        if published >= 0:
+            return published
+        if published == BACK_PRESSURE:
+            return BackPressure(int(self.state[words.P_BACK_PRESSURE]))
+        raise ValueError(
+            f"ring {self.spec.name!r}: a batch must be at most {self.spec.max_batch} records, was {len(records)}"
+        )
 
     @property
     def next_sequence(self) -> int:

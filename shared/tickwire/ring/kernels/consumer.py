@@ -151,3 +151,10 @@ def poll(c, words, limit):
         lap(c, published, stamp)
         return int64(LAPPED)
     return n
+
+
+@kernel("int64(uint64[::1], uint64[:, ::1], int64)")
+def commit_and_poll(c, words, limit):
+    """Commit what was polled before, then poll: for callers from Python, to whom each call costs."""
+    commit(c)
+    return poll(c, words, limit)

@@ -46,12 +46,14 @@ from tickwire.ring.layout import (
     STATE,
 )
 from tickwire.ring.words import (
+    address_of,
     exchange_32,
     fence_release,
     fence_seq_cst,
     futex_wake_all,
     load_acquire,
     load_acquire_32,
+    load_relaxed,
     load_relaxed_32,
     monotonic_ns,
     store_relaxed,
@@ -132,19 +134,9 @@ def wake(p):
         p[P_WAKES] += uint64(1)
 
 
-@kernel("int64(uint64[::1], uint64[:, ::1], int64, int64)")
-def publish(p, words, first, count):
-    """Publish `words[first : first + count]` as one batch with one wake-up.
-
-    Args:
-        p: Producer state.
-        words: Records as words, shape (n, slot words); words 0 and 1 of each are the ring's and ignored.
-        first: Index of the first record.
-        count: Records to publish.
-
-    Returns:
-        `count`, or `BACK_PRESSURE` or `BATCH_TOO_LARGE`, with nothing published.
-    """
+@inlined
+def publish_from(p, source, count):
+    """Publish `count` records that lie one behind the other from address `source` on; see `publish`."""
     if count <= 0:
         return int64(0)
     capacity = p[P_CAPACITY]
@@ -158,22 +150,45 @@ def publish(p, words, first, count):
     slot_bytes = p[P_SLOT_BYTES]
     n_words = int64(slot_bytes // uint64(8))
     sequence = p[P_NEXT]
-    for i in range(first, first + count):
+    now = uint64(monotonic_ns())  # one stamp a batch: reading the clock costs as much as writing several records
+    for _ in range(count):
         slot = slots + (sequence & mask) * slot_bytes
-        now = uint64(monotonic_ns())
         store_relaxed(slot, uint64(0))
         fence_release()
         store_relaxed(slot + uint64(8), now)
         for k in range(2, n_words):
-            store_relaxed(slot + uint64(8 * k), words[i, k])
+            store_relaxed(slot + uint64(8 * k), load_relaxed(source + uint64(8 * k)))
         sequence += uint64(1)
         # SYNC stamp: the whole record of this sequence.
         store_release(slot, sequence)
+        source += slot_bytes
     p[P_NEXT] = sequence
     # SYNC published: every stamp below it was stored before.
     store_release(data + uint64(PUBLISHED_AT), sequence)
     wake(p)
     return count
+
+
+@kernel("int64(uint64[::1], uint64[:, ::1], int64, int64)")
+def publish(p, words, first, count):
+    """Publish `words[first : first + count]` as one batch with one wake-up.
+
+    Args:
+        p: Producer state.
+        words: Records as words, shape (n, slot words); words 0 and 1 of each are the ring's and ignored.
+        first: Index of the first record.
+        count: Records to publish.
+
+    Returns:
+        `count`, or `BACK_PRESSURE` or `BATCH_TOO_LARGE`, with nothing published.
+    """
+    return publish_from(p, address_of(words) + uint64(first) * p[P_SLOT_BYTES], count)
+
+
+@kernel("int64(uint64[::1], uint64[::1])")
+def publish_all(p, words):
+    """Publish all records of a flat array of words as one batch, as `publish` does: for callers from Python."""
+    return publish_from(p, address_of(words), int64(uint64(len(words)) * uint64(8) // p[P_SLOT_BYTES]))
 
 
 @kernel("uint64(uint64[::1])")
