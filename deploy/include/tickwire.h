@@ -769,8 +769,9 @@ static inline int tw_register(tickwire_reader *reader)
 
 /* ---- The reader. -------------------------------------------------------------------------------------------------
  *
- * I2  Read at cursor c: stamp = c + 1: copy relaxed words, acquire fence, stamp unchanged or discard. Otherwise load
- *     `published` (acquire) and then the stamp again: still not c + 1 and published > c means lapped, else wait.
+ * I2  Read at cursor c: stamp = c + 1: copy relaxed words, acquire fence, stamp unchanged or discard. Stamp 1 to c: the
+ *     record of an earlier lap, wait. Otherwise load `published` (acquire) and then the stamp again: still not c + 1 and
+ *     published > c means lapped, else wait.
  * I4  Lapped: newest = max(published, stamp - 1 if stamp > 0); the cursor jumps to max(c + 1, newest - 3/4 capacity);
  *     lost = new - old, exact, counted once.
  * I7  `tickwire_reader_wait` compares the name's inode; nothing of a replaced ring is mixed with the new one.
@@ -922,7 +923,8 @@ static inline int64_t tickwire_reader_poll(
         uint64_t published, stamp, jumped;
 
         /* SYNC stamp: the whole record of this sequence. */
-        if (tw_load_acquire(slot) == expected) {
+        stamp = tw_load_acquire(slot);
+        if (stamp == expected) {
             memcpy(copy, &reader->cursor, 8);
             for (k = 8; k < TICKWIRE_SIGNALS_SLOT_BYTES; k += 8) {
                 const uint64_t word = tw_load(slot + k);
@@ -935,12 +937,14 @@ static inline int64_t tickwire_reader_poll(
                 continue;
             }
         }
+        if (n > 0 || (stamp != 0 && stamp < expected))
+            break;
         /* SYNC published: everything below it was stamped before; so a foreign stamp there means overwritten. */
         published = tw_load_acquire(reader->data.bytes + TICKWIRE_RING_PUBLISHED_AT);
         stamp = tw_load_acquire(slot);
         if (stamp == expected)
             continue;
-        if (published <= reader->cursor || n > 0)
+        if (published <= reader->cursor)
             break;
         jumped = tw_lap(reader, published, stamp);
         tw_note(reader);

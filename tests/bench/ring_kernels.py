@@ -12,7 +12,7 @@ from tickwire.ring.words import monotonic_ns, pause
 
 # A cache for the processes of one run only: Numba does not see changes in what these loops call.
 _FOLDER = os.environ.get("TICKWIRE_BENCH_CACHE", "")
-_OPTIONS = {"nogil": True, "error_model": "numpy", "cache": bool(_FOLDER)}
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "cache": bool(_FOLDER)}
 config.CACHE_DIR = _FOLDER
 
 

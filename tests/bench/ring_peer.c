@@ -67,7 +67,14 @@ static inline int64_t poll(end_t *c, uint64_t *words, int64_t limit) {
     int64_t n = 0;
     while (n < limit) {
         uint64_t slot = c->data + HEADER + (c->cursor & (c->capacity - 1)) * c->slot_bytes, expected = c->cursor + 1;
-        if (atomic_load_explicit(U64(slot), memory_order_acquire) != expected) break;
+        uint64_t stamp = atomic_load_explicit(U64(slot), memory_order_acquire);
+        if (stamp != expected) {
+            if (n > 0 || (stamp != 0 && stamp <= c->cursor)) break;
+            uint64_t published = atomic_load_explicit(U64(c->data + PUBLISHED), memory_order_acquire);
+            if (atomic_load_explicit(U64(slot), memory_order_acquire) == expected) continue;
+            if (published > c->cursor) return -1; /* lapped: cannot happen here */
+            break;
+        }
         for (uint64_t k = 1; k < n_words; k++)
             words[n * n_words + k] = atomic_load_explicit(U64(slot + 8 * k), memory_order_relaxed);
         atomic_thread_fence(memory_order_acquire);

@@ -143,6 +143,8 @@ def test_producer_of_a_dead_process_can_be_succeeded(prefix):
     writer = start("produce", *arguments(spec, prefix), 2**62, 1)
     with pytest.raises(RingError, match=f"pid {writer.pid} is alive"):
         Producer.attach(prefix, spec)
+    with Consumer.attach(prefix, spec, name="witness", start=Start.OLDEST) as witness:
+        assert witness.wait(60.0)  # it has published
     writer.kill()
     writer.communicate()
     with Producer.attach(prefix, spec) as producer:

@@ -12,6 +12,7 @@
  *   9 gate ignored               10 cursor committed before the copy
  *  11 `published` before the stamps of its batch                  12 waits again for a consumer more than a ring behind
  *  13 evicted without the flag                                    14 clears the flag but does not lower the gate
+ *  15 a later lap's stamp taken for an earlier one's
  */
 #ifndef WRONG
 #define WRONG 0
@@ -176,6 +177,16 @@ proctype Consumer() {
                 goto next
             :: else
             fi
+#if WRONG == 15
+        :: s > 0 && s != c + 1 ->
+#else
+        :: s > 0 && s < c + 1 -> /* an earlier lap's: `published` is not looked at */
+#endif
+#if LOSSLESS
+            if :: cursor != c -> cursor = c :: else fi; /* an idle consumer commits what it has */
+#endif
+            (stamp[c % CAP] != s || (done && published <= c) || evicted != flag);
+            if :: done && published <= c -> break :: else -> goto next fi
         :: else
         fi;
 #if WRONG == 7

@@ -11,6 +11,9 @@ from tickwire.kernel.cache import cache_for
 from tickwire.kernel.machine_code import MachineCode
 
 _njit: Any = numba.njit  # its stubs lack some of its options
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+"""Without Numba's runtime a kernel that allocates does not compile, and arrays that are passed on are not counted: each
+count is a locked instruction, which waits for all stores before it."""
 Kernel = Callable[..., Any]
 """A compiled function. Its types are the signature's; a type checker sees any."""
 
@@ -24,7 +27,7 @@ def kernel(signature: Any, **options: Any) -> Callable[[Kernel], Kernel]:
     """
 
     def decorate(function: Kernel) -> Kernel:
-        compiled: Any = _njit(nogil=True, **{"error_model": "numpy", **options})(function)
+        compiled: Any = _njit(**{**_OPTIONS, **options})(function)
         folder = cache_for(function.__module__)
         if folder is not None and function.__closure__ is None:  # what a kernel closes over is not in its folder's name
             compiled._cache = MachineCode(function, folder)
@@ -41,5 +44,5 @@ def inlined(function: Kernel) -> Kernel:
 
     Entry points for Python and C would take most of the time of compiling it.
     """
-    compiled: Kernel = _njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    compiled: Kernel = _njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
     return compiled

@@ -38,6 +38,7 @@ from tickwire.ring.layout import (
     STATE,
 )
 from tickwire.ring.words import (
+    address_of,
     fence_acquire,
     load_acquire,
     load_acquire_32,
@@ -61,12 +62,22 @@ def slot_address(c, sequence):
 
 
 @inlined
+def is_earlier(stamp, cursor):
+    """Say whether a slot still holds the record of an earlier lap: nothing is there yet, without a look at `published`.
+
+    Reading that while the producer stores it costs both sides a cache miss a record.
+    """
+    return stamp != uint64(0) and stamp <= cursor
+
+
+@inlined
 def is_ready(c):
     """Say whether `poll` has something to report."""
     cursor = c[C_CURSOR]
-    if load_acquire(slot_address(c, cursor)) == cursor + uint64(1):
-        return True
-    return load_acquire(c[C_DATA] + uint64(PUBLISHED_AT)) > cursor
+    stamp = load_acquire(slot_address(c, cursor))
+    if is_earlier(stamp, cursor):
+        return False
+    return stamp == cursor + uint64(1) or load_acquire(c[C_DATA] + uint64(PUBLISHED_AT)) > cursor
 
 
 @inlined
@@ -124,32 +135,41 @@ def poll(c, words, limit):
         return int64(REATTACH)
     if c[C_LOSSLESS] != 0:
         rejoin(c)
-    n_words = int64(c[C_SLOT_BYTES] // uint64(8))
+    slots = c[C_DATA] + uint64(HEADER_BYTES)
+    mask = c[C_CAPACITY] - uint64(1)
+    slot_bytes = c[C_SLOT_BYTES]
+    n_words = int64(slot_bytes // uint64(8))
+    cursor = c[C_CURSOR]
+    copy = address_of(words)
     n = int64(0)
     limit = min(limit, words.shape[0])
     while n < limit:
-        cursor = c[C_CURSOR]
         expected = cursor + uint64(1)
-        slot = slot_address(c, cursor)
+        slot = slots + (cursor & mask) * slot_bytes
         # SYNC stamp: the whole record of this sequence.
-        if load_acquire(slot) == expected:
+        stamp = load_acquire(slot)
+        if stamp == expected:
             for k in range(1, n_words):
-                words[n, k] = load_relaxed(slot + uint64(8 * k))
+                store_relaxed(copy + uint64(8 * k), load_relaxed(slot + uint64(8 * k)))
             fence_acquire()
             if load_relaxed(slot) == expected:
-                words[n, 0] = cursor
-                c[C_CURSOR] = expected
+                store_relaxed(copy, cursor)
+                copy += slot_bytes
+                cursor = expected
                 n += 1
                 continue
+        if n > 0 or is_earlier(stamp, cursor):
+            break
         # SYNC published: everything below it was stamped before; so a foreign stamp there means overwritten.
         published = load_acquire(c[C_DATA] + uint64(PUBLISHED_AT))
         stamp = load_acquire(slot)
         if stamp == expected:
             continue
-        if published <= cursor or n > 0:
+        if published <= cursor:
             break
         lap(c, published, stamp)
         return int64(LAPPED)
+    c[C_CURSOR] = cursor
     return n
 
 
