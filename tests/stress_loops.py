@@ -42,6 +42,8 @@ AREA_WORDS = REPORTS_AT + 2 * REPORT_WORDS
 _PRIME = uint64(0x9E3779B97F4A7C15)
 _WAIT_NS = 2_000_000
 _BACK_PRESSURE_SLEEP_NS = 20_000
+_HOLD_EVERY = 32  # batches; a reader then stays between report and commit for a while, so that some die there
+_HOLD_NS = 200_000
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
@@ -120,13 +122,15 @@ def consume(c, words, run, area):
             values[LAPS] += uint64(1)
             expected += c[LAST_LOST]
         elif found == 0:
-            if load_acquire(run_address + uint64(8 * DONE)) != 0:
-                if expected >= load_acquire(run_address + uint64(8 * END)):
-                    return
+            done = load_acquire(run_address + uint64(8 * DONE)) != 0
+            if done and expected >= load_acquire(run_address + uint64(8 * END)):
+                return
             wait(c, _WAIT_NS, run_address + uint64(8 * DONE))
             continue
         else:
             return  # REATTACH: no ring is replaced here, and the missing records say so
         values[POSITION] = expected
         report(area, values)  # I2
+        if area[COUNT_AT] % uint64(_HOLD_EVERY) == 0:
+            futex_wait(run_address + uint64(8 * DONE), 0, _HOLD_NS)
         commit(c)
