@@ -129,7 +129,7 @@ class Round:
                 eventually(lambda m=member: m.last() is not None or self._died(m), what=f"attach of {member.name!r}")
             if self.plan.evicts:
                 self._force_eviction()
-            for _ in range(self.plan.restarts):
+            while self.restarts < self.plan.restarts:
                 time.sleep(self.dice.uniform(0.0, 0.02))  # a random moment of the loops, not a synchronisation
                 self._disturb(self.dice.choice(members))
             self._finish()
@@ -166,12 +166,15 @@ class Round:
             loops.consume(consumer.state, batch, self.words, member.area)
 
     def _disturb(self, member: Member) -> None:
-        if self.dice.random() < 0.5:
+        survives = len(self.readers) > 1 and member is self.readers[-1]
+        if survives or self.dice.random() < 0.5:
             os.kill(member.pid, signal.SIGSTOP)
             time.sleep(self.dice.uniform(0.0, 0.03 if self.plan.evicts else 0.01))
             self.stops += 1
-            if self.dice.random() < 0.7:
+            if survives or self.dice.random() < 0.7:
                 os.kill(member.pid, signal.SIGCONT)
+        if survives:  # of several readers one accounts for the whole round in one life
+            return
         os.kill(member.pid, signal.SIGKILL)
         self._reap(member, signal.SIGKILL)
         self._start(member)
