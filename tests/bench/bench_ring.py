@@ -42,7 +42,8 @@ CAPACITY = 4096
 PACE_NS = 5_000
 MAX_CONSUMERS = 4
 READ_BATCH = 256
-SPAWN = multiprocessing.get_context("spawn")
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["ring_sides", "ring_peers"])  # the loops are compiled once, before the first fork
 
 
 def spec_of(name: str, slot_bytes: int) -> RingSpec:
@@ -168,7 +169,7 @@ class Bench:
             producer = produce_on(prefix, "a", slot)
             produce_on(prefix, "b", slot).close()
             consumer = attach(prefix, "b", slot, "ping")
-            taken, ready = np.zeros(n, np.int64), SPAWN.Semaphore(0)
+            taken, ready = np.zeros(n, np.int64), PROCESSES.Semaphore(0)
             process = self._start(run_echo, kind, self._library, prefix, slot, n, self._cores, ready)
             ready.acquire()
             if kind == "python":
@@ -188,7 +189,7 @@ class Bench:
         """Nanoseconds from publish stamp to reader, one record every PACE_NS."""
         with Prefix() as prefix:
             producer = produce_on(prefix, "a", slot)
-            ready, out = SPAWN.Semaphore(0), SPAWN.Queue()
+            ready, out = PROCESSES.Semaphore(0), PROCESSES.Queue()
             process = self._start(run_receiver, kind, self._library, prefix, slot, n, self._cores, ready, out)
             ready.acquire()
             side, words = side_of(kind, self._library), np.ones((1, slot // 8), np.uint64)
@@ -201,7 +202,7 @@ class Bench:
         """Records a second."""
         with Prefix() as prefix:
             producer = produce_on(prefix, "a", slot)
-            ready = SPAWN.Semaphore(0)
+            ready = PROCESSES.Semaphore(0)
             processes = [
                 self._start(run_consumer, kind, self._library, prefix, slot, n, self._cores, core, ready)
                 for core in range(1, consumers + 1)
@@ -218,8 +219,8 @@ class Bench:
         """Nanoseconds of n hops of a peer, a record at a time from Python."""
         name: Any = f"bench-{uuid.uuid4().hex[:8]}"
         if PEERS[peer] is Queues:
-            name = (SPAWN.Queue(), SPAWN.Queue())
-        end, ready = PEERS[peer](name, 0, size), SPAWN.Semaphore(0)
+            name = (PROCESSES.Queue(), PROCESSES.Queue())
+        end, ready = PEERS[peer](name, 0, size), PROCESSES.Semaphore(0)
         process = self._start(run_peer, peer, name, size, n, self._cores, ready)
         ready.acquire()
         taken = np.zeros(n, np.int64)
@@ -233,7 +234,7 @@ class Bench:
         return taken[n // 10 :] / 2
 
     def _start(self, target: Any, *arguments: Any) -> Any:
-        process = SPAWN.Process(target=target, args=arguments)
+        process = PROCESSES.Process(target=target, args=arguments)
         process.start()
         return process
 
@@ -251,6 +252,7 @@ def measure(bench: Bench, n_cores: int, quick: bool) -> dict[str, Any]:
     hops, paced, rates = 200_000 // scale, 100_000 // scale, 4_000_000 // scale
     result: dict[str, Any] = {"hop_ns": {}, "one_way_ns": {}, "records_per_s": {}, "python_hop_ns": {}, "left_out": []}
     for slot in SLOTS:
+        print(f"measuring {slot} bytes", flush=True)
         for kind in ("kernel", "c"):
             runs = [bench.ping_pong(kind, slot, hops) for _ in range(3)]
             result["hop_ns"][f"{kind} {slot}"] = quantiles(min(runs, key=np.median))

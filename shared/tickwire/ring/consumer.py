@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
@@ -14,12 +15,14 @@ from tickwire.records import RecordArray, as_words
 from tickwire.ring import layout
 from tickwire.ring.entries import take_entry
 from tickwire.ring.header import check_symbol_table, open_ring
-from tickwire.ring.kernels import LAPPED, READY, REATTACH, commit, commit_and_poll, wait
+from tickwire.ring.kernels import LAPPED, READY, REATTACH, TIMEOUT, commit, commit_and_poll, wait
 from tickwire.ring.kernels import state as words
 from tickwire.ring.segment import Segment
 from tickwire.ring.spec import RingMode, RingSpec
 
 SPIN_BEFORE_PARK_NS = 50_000
+SIGNAL_SLICE_S = 0.1
+"""Longest stay in a kernel at once: how late a Python handler of an OS signal runs while `wait` sleeps."""
 _DEFAULT_POLL = 1024
 
 
@@ -122,7 +125,14 @@ class Consumer:
     def wait(self, timeout_s: float) -> bool:
         """Wait at most `timeout_s` until `poll` has something to report; say whether it has."""
         self._check_open()
-        return int(wait(self.state, int(timeout_s * 1e9), self._stop.ctypes.data)) in (READY, REATTACH)
+        deadline_s = time.monotonic() + timeout_s
+        left_s = timeout_s
+        while True:
+            slice_s = min(left_s, SIGNAL_SLICE_S)
+            found = int(wait(self.state, int(slice_s * 1e9), self._stop.ctypes.data))
+            left_s = deadline_s - time.monotonic()
+            if found != TIMEOUT or left_s <= 0.0:
+                return found in (READY, REATTACH)
 
     def interrupt(self) -> None:
         """End a wait of another thread now and from now on."""
