@@ -145,6 +145,7 @@ def run_peer(peer: str, name: Any, size: int, n: int, cores: set[int], ready: An
         while not end.receive():
             pass
         end.send()
+    ready.acquire()  # the last message has arrived: a forked process does not wait for what it has sent
 
 
 def receive_one(consumer: Consumer) -> np.ndarray:
@@ -230,6 +231,7 @@ class Bench:
             while not end.receive():
                 pass
             taken[i] = time.perf_counter_ns() - start
+        ready.release()
         process.join()
         return taken[n // 10 :] / 2
 
@@ -249,10 +251,10 @@ def quantiles(taken: np.ndarray) -> dict[str, float]:
 def measure(bench: Bench, n_cores: int, quick: bool) -> dict[str, Any]:
     """Everything, interleaved so that both sides of a ratio see the same machine."""
     scale = 10 if quick else 1
+    start_s = time.monotonic()
     hops, paced, rates = 200_000 // scale, 100_000 // scale, 4_000_000 // scale
     result: dict[str, Any] = {"hop_ns": {}, "one_way_ns": {}, "records_per_s": {}, "python_hop_ns": {}, "left_out": []}
     for slot in SLOTS:
-        print(f"measuring {slot} bytes", flush=True)
         for kind in ("kernel", "c"):
             runs = [bench.ping_pong(kind, slot, hops) for _ in range(3)]
             result["hop_ns"][f"{kind} {slot}"] = quantiles(min(runs, key=np.median))
@@ -272,6 +274,7 @@ def measure(bench: Bench, n_cores: int, quick: bool) -> dict[str, Any]:
                 result["left_out"].append(peer)
                 continue
             result["python_hop_ns"][f"{peer} {slot}"] = quantiles(bench.peer_hops(peer, slot, 10_000 // scale))
+        print(f"measured {slot} bytes after {time.monotonic() - start_s:.0f} s", flush=True)
     return result
 
 
@@ -343,6 +346,8 @@ def main() -> None:
     cores = os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TICKWIRE_BENCH_CACHE"] = folder
+        # The server that forks the other processes looks for what it loads first before it knows this one's sys.path.
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *sys.path[1:]])
         bench = Bench(build_peer(folder), cores)
         pin(0)
         try:
