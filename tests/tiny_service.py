@@ -41,7 +41,7 @@ class TinyService:
     def __init__(self, context: ServiceContext[TinyConfig]) -> None:
         """Create the statistics."""
         self._context = context
-        self._stats = context.create_stats(StatsSpec(counters=("turns", "drained", "closed")))
+        self._stats = context.create_stats(StatsSpec(counters={name: name for name in ("turns", "drained", "closed")}))
 
     async def start(self) -> None:
         """Start, or not."""
