@@ -13,7 +13,6 @@ from tickwire.runtime import Backoff, CounterFamily, StatsSpec
 from tickwire.runtime.context import ServiceContext
 from tickwire.runtime.service import run_service
 
-
 TINY_STATS = StatsSpec(
     counters={name: name for name in ("turns", "drained", "closed", "kind_a", "kind_b")},
     gauges={"worker_turn_mono_ns": "last turn of the worker", "longest_ns": "longest turn", "depth": "any value"},
