@@ -8,6 +8,7 @@ import tickwire
 from tickwire_ctl.c_header import header
 from tickwire_ctl.compile import compile_command
 from tickwire_ctl.demo import demo
+from tickwire_ctl.doctor import doctor
 from tickwire_ctl.down import down
 from tickwire_ctl.interrupt import Interrupt
 from tickwire_ctl.kill import kill, unkill
@@ -32,5 +33,5 @@ def main(context: click.Context, interrupt: Interrupt) -> None:
         context.with_resource(interrupt.immediate())
 
 
-for command in (compile_command, demo, up, status, tail, down, kill, unkill, ring_group, header, model_group):
+for command in (compile_command, demo, up, status, tail, down, doctor, kill, unkill, ring_group, header, model_group):
     main.add_command(command)
