@@ -16,6 +16,7 @@ from tickwire_ctl.options import pass_interrupt
 from tickwire_ctl.ring import ring_group
 from tickwire_ctl.status import status
 from tickwire_ctl.tail import tail
+from tickwire_ctl.top import top
 from tickwire_ctl.up import up
 from tickwire_models.cli import model_group
 
@@ -33,5 +34,21 @@ def main(context: click.Context, interrupt: Interrupt) -> None:
         context.with_resource(interrupt.immediate())
 
 
-for command in (compile_command, demo, up, status, tail, down, doctor, kill, unkill, ring_group, header, model_group):
+_COMMANDS = (
+    compile_command,
+    demo,
+    up,
+    status,
+    top,
+    tail,
+    down,
+    doctor,
+    kill,
+    unkill,
+    ring_group,
+    header,
+    model_group,
+)
+
+for command in _COMMANDS:
     main.add_command(command)
