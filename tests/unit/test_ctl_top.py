@@ -144,4 +144,5 @@ def test_look_span_forgets_what_is_long_ago(services, prefix):
     found = looker.services["router"].durations("engine")
     assert found.count == 1
     assert found.p99_ns == pytest.approx(1_000, rel=0.04)
+    assert found.max_ns == pytest.approx(1_000, rel=0.04)
     looker.close()

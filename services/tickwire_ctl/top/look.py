@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tickwire.errors import RingError, RingNotFoundError
 from tickwire.ring.inspect import RingView, inspect_ring
 from tickwire.runtime import Histogram, StatsReader
-from tickwire.runtime.buckets import MAX_NS
+from tickwire.runtime.buckets import MAX_NS, bucket_edges_ns
 from tickwire.runtime.clock import monotonic_ns
 from tickwire.topology import RINGS
 from tickwire_ctl.host import ORDER
@@ -84,9 +84,9 @@ class ServiceLook:
             return None
         words = self._moments[-1].histograms[name].words.copy()
         if len(self._moments) > 1:
-            longest = words[MAX_NS]
+            longest = int(words[MAX_NS])
             words -= self._moments[0].histograms[name].words
-            words[MAX_NS] = longest  # of the whole run: a bound
+            words[MAX_NS] = min(longest, _upper_edge_ns(Histogram(words)))
         return Histogram(words)
 
     def symbol(self, name: str, place: int) -> int:
@@ -150,3 +150,12 @@ class Looker:
         """Unmap."""
         for service in self.services.values():
             service.close()
+
+
+# Of the highest bucket with a duration in it; the overflow has none.
+def _upper_edge_ns(durations: Histogram) -> int:
+    filled = np.flatnonzero(durations.counts)
+    edges = bucket_edges_ns()
+    if not len(filled):
+        return 0
+    return int(edges[filled[-1]]) if filled[-1] < len(edges) else int(np.iinfo(np.int64).max)

@@ -1,7 +1,7 @@
 """Statistics as Prometheus text. In the event loop of each service that has an endpoint.
 
-I1  Text is made in pieces of at most one metric of all symbols, so that whoever serves them can yield in between: the
-    engine's thread and the feed's need the interpreter too.
+I1  Text is made in pieces of some tens of microseconds, so that whoever serves them can yield in between: the engine's
+    thread and the feed's need the interpreter too.
 I2  Every sample of a histogram comes from one copy of its words; its count is the sum of its buckets.
 I3  Labels are bounded: a symbol of the run's table, a state, or what a `CounterFamily` names.
 
@@ -28,6 +28,7 @@ _UPPER_EDGES_NS = np.append(bucket_edges_ns(), np.iinfo(np.int64).max)
 _PLACE = np.searchsorted(np.array(BOUNDS_NS), _UPPER_EDGES_NS, side="left")
 _BUCKET_LABELS = (*(repr(bound / 1e9) for bound in BOUNDS_NS), "+Inf")
 _MONO = "_mono_ns"
+_PIECE_SYMBOLS = 64
 
 
 class StatsMetrics:
@@ -43,7 +44,10 @@ class StatsMetrics:
         """
         self._service = service
         self._spec = spec
-        self._symbols = tuple(f'{{symbol="{escaped(symbol)}"}} ' for symbol in symbols)
+        self._starts = {
+            name: [f'{symbol_metric(service, spec, name)}{{symbol="{escaped(symbol)}"}} ' for symbol in symbols]
+            for name in spec.per_symbol
+        }
 
     def pieces(self, arrays: StatsArrays, now_ns: int) -> Iterator[str]:
         """Yield the text in pieces (I1).
@@ -57,7 +61,7 @@ class StatsMetrics:
         for (name, text), words in zip(self._spec.histograms.items(), arrays.histograms, strict=True):
             yield _histogram_text(histogram_metric(self._service, name), text, words.copy())
         for column, (name, text) in enumerate(self._spec.per_symbol.items()):
-            yield self._per_symbol(name, text, arrays.per_symbol[:, column], now_ns)
+            yield from self._per_symbol(name, text, arrays.per_symbol[:, column].copy(), now_ns)
 
     def _counters(self, words: npt.NDArray[np.uint64]) -> str:
         lines = []
@@ -83,20 +87,19 @@ class StatsMetrics:
                 lines.append(f"{metric} {_gauge_value(name, value, now_ns)}")
         return _joined(lines)
 
-    def _per_symbol(self, name: str, text: str, words: npt.NDArray[np.uint64], now_ns: int) -> str:
-        values = words.view(np.int64).tolist()
-        is_gauge = name in self._spec.symbol_gauges
+    def _per_symbol(self, name: str, text: str, words: npt.NDArray[np.uint64], now_ns: int) -> Iterator[str]:
         metric = symbol_metric(self._service, self._spec, name)
-        lines = head(metric, "gauge" if is_gauge else "counter", _gauge_help(name, text))
-        if is_gauge and name.endswith("_ns"):
-            lines += [
-                f"{metric}{label}{_gauge_value(name, value, now_ns)}"
-                for label, value in zip(self._symbols, values, strict=True)
-                if value
-            ]
-        else:
-            lines += [f"{metric}{label}{value}" for label, value in zip(self._symbols, values, strict=True)]
-        return _joined(lines)
+        is_gauge = name in self._spec.symbol_gauges
+        yield _joined(head(metric, "gauge" if is_gauge else "counter", _gauge_help(name, text)))
+        starts = self._starts[name]
+        for first in range(0, len(starts), _PIECE_SYMBOLS):
+            symbols = slice(first, first + _PIECE_SYMBOLS)
+            values = words[symbols].view(np.int64).tolist()
+            if is_gauge and name.endswith("_ns"):
+                pairs = zip(starts[symbols], values, strict=True)
+                yield _joined([f"{start}{_gauge_value(name, value, now_ns)}" for start, value in pairs if value])
+            else:
+                yield _joined([f"{start}{value}" for start, value in zip(starts[symbols], values, strict=True)])
 
 
 def metric_names(service: str, spec: StatsSpec) -> dict[str, str]:
