@@ -21,6 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tickwire.ring.segment import list_segments, unlink
 from tickwire.runtime.config import load_run
+from tickwire.runtime.health import LIVE_WITHIN_S
 from tickwire.runtime.metrics import metric_names
 from tickwire_ctl.host import ORDER
 from tickwire_ctl.options import DEMO_CONFIG, PROJECT
@@ -128,6 +129,9 @@ def test_host_every_service_serves_its_metrics_and_counters_only_grow(run):
         assert [key for key in counting if second[key] < first[key]] == []
         labels = {instrument.label for instrument in load_run(DEMO_CONFIG).symbols}
         assert {key[1] for key in second if "_symbol_" in key[0]} <= labels
+        ages = {name: age for (name, *_), age in second.items() if name.endswith("turn_age_seconds")}
+        assert len(ages) == (2 if service == "inference" else 1)
+        assert max(ages.values()) < LIVE_WITHIN_S
     _, router = samples_of(run.ports["router"])
     buckets = {
         float(label): value
