@@ -9,9 +9,19 @@ from typing import ClassVar, Literal
 import msgspec
 
 from tickwire.errors import EngineError
-from tickwire.runtime import Backoff, StatsSpec
+from tickwire.runtime import Backoff, CounterFamily, StatsSpec
 from tickwire.runtime.context import ServiceContext
 from tickwire.runtime.service import run_service
+
+TINY_STATS = StatsSpec(
+    counters={name: name for name in ("turns", "drained", "closed", "kind_a", "kind_b")},
+    gauges={"worker_turn_mono_ns": "last turn of the worker", "longest_ns": "longest turn", "depth": "any value"},
+    histograms={"work": "begin to end"},
+    per_symbol={"ticks": "ticks of the symbol", "book_valid": "1 or 0"},
+    symbol_gauges=frozenset({"book_valid"}),
+    families=(CounterFamily(prefix="kind_", name="things", label="kind", help="things by kind"),),
+    data_counter="turns",
+)
 
 
 class TinyConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,7 +51,7 @@ class TinyService:
     def __init__(self, context: ServiceContext[TinyConfig]) -> None:
         """Create the statistics."""
         self._context = context
-        self._stats = context.create_stats(StatsSpec(counters=("turns", "drained", "closed")))
+        self._stats = context.create_stats(TINY_STATS)
 
     async def start(self) -> None:
         """Start, or not."""

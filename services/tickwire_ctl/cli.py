@@ -8,6 +8,7 @@ import tickwire
 from tickwire_ctl.c_header import header
 from tickwire_ctl.compile import compile_command
 from tickwire_ctl.demo import demo
+from tickwire_ctl.doctor import doctor
 from tickwire_ctl.down import down
 from tickwire_ctl.interrupt import Interrupt
 from tickwire_ctl.kill import kill, unkill
@@ -15,6 +16,7 @@ from tickwire_ctl.options import pass_interrupt
 from tickwire_ctl.ring import ring_group
 from tickwire_ctl.status import status
 from tickwire_ctl.tail import tail
+from tickwire_ctl.top import top
 from tickwire_ctl.up import up
 from tickwire_models.cli import model_group
 
@@ -32,5 +34,21 @@ def main(context: click.Context, interrupt: Interrupt) -> None:
         context.with_resource(interrupt.immediate())
 
 
-for command in (compile_command, demo, up, status, tail, down, kill, unkill, ring_group, header, model_group):
+_COMMANDS = (
+    compile_command,
+    demo,
+    up,
+    status,
+    top,
+    tail,
+    down,
+    doctor,
+    kill,
+    unkill,
+    ring_group,
+    header,
+    model_group,
+)
+
+for command in _COMMANDS:
     main.add_command(command)

@@ -5,40 +5,42 @@ from __future__ import annotations
 from tickwire.runtime.stats import StatsSpec
 
 FEATURES_STATS = StatsSpec(
-    counters=(
-        "ticks",  # ticks taken from the ring
-        "lost_ticks",  # overwritten on the ring before they were read, after an eviction
-        "laps",  # evictions from the ring
-        "rows",
-        "rows_not_finite",  # of these: replaced by zeros and of no use
-        "events_one_sided",  # events without a row: a side of the book was empty
-        "events_crossed",  # events without a row: best bid not below best ask
-        "invalidated",  # INVALIDATED records
-        "ticks_without_book",  # deltas, quotes, trades and levels of a symbol whose book is not valid
-        "orders_ignored",  # order ticks: no L3 books are kept
-        "ticks_unknown",  # of a symbol, kind or side that does not exist
-        "levels_dropped",  # farthest levels that a full book gave up
-        "barriers",
-        "stalls",  # turns of the hot loop with work that took longer than 1 ms
-    ),
-    gauges=(
-        "turn_mono_ns",  # last turn of the hot loop
-        "turn_max_ns",  # longest turn with work
-    ),
-    histograms=(
-        "tick_to_row",  # tick published to row published
-        "receive_to_row",  # tick received to row published
-    ),
-    per_symbol=(
-        "ticks",
-        "rows",
-        "window_rows",  # rows of the unbroken run, at most 1,024
-        "invalidated",
-        "rows_not_finite",
-        "events_without_row",  # one-sided or crossed
-        "book_valid",  # 1 or 0
-        "last_row_mono_ns",
-    ),
+    counters={
+        "ticks": "ticks taken from the ring",
+        "lost_ticks": "ticks overwritten on the ring before they were read, after an eviction",
+        "laps": "evictions from the ring",
+        "rows": "rows published",
+        "rows_not_finite": "rows replaced by zeros and of no use",
+        "events_one_sided": "events without a row: a side of the book was empty",
+        "events_crossed": "events without a row: best bid not below best ask",
+        "invalidated": "INVALIDATED records published",
+        "ticks_without_book": "deltas, quotes, trades and levels of a symbol whose book is not valid",
+        "orders_ignored": "order ticks: no L3 books are kept",
+        "ticks_unknown": "ticks of a symbol, kind or side that does not exist",
+        "levels_dropped": "farthest levels that a full book gave up",
+        "barriers": "barriers passed on, deterministic replay only",
+        "stalls": "turns of the hot loop with work that took longer than 1 ms",
+    },
+    gauges={
+        "turn_mono_ns": "last turn of the hot loop",
+        "turn_max_ns": "longest turn with work",
+    },
+    histograms={
+        "tick_to_row": "tick published to row published",
+        "receive_to_row": "tick received to row published",
+    },
+    per_symbol={
+        "ticks": "ticks of the symbol",
+        "rows": "rows of the symbol",
+        "window_rows": "rows of the unbroken run, at most 1,024",
+        "invalidated": "INVALIDATED records of the symbol",
+        "rows_not_finite": "rows replaced by zeros and of no use",
+        "events_without_row": "events with a one-sided or crossed book",
+        "book_valid": "1 while the symbol's book is valid, else 0",
+        "last_row_mono_ns": "last row of the symbol",
+    },
+    symbol_gauges=frozenset({"window_rows", "book_valid", "last_row_mono_ns"}),
+    data_counter="ticks",
 )
 """All of it, by name."""
 

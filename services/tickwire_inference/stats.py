@@ -7,51 +7,67 @@ requests = conflated + predictions + expired + failed_* + withdrawn + those that
 from __future__ import annotations
 
 from tickwire.records import FlushReason
-from tickwire.runtime import StatsSpec
+from tickwire.runtime import CounterFamily, StatsSpec
 from tickwire_inference.layouts import MAX_BATCH
 
 _BATCH_SIZES = tuple(f"batch_size_{size}" for size in range(1, MAX_BATCH + 1))
 _FLUSH_REASONS = tuple(f"flush_{reason.name.lower()}" for reason in FlushReason if reason is not FlushReason.NONE)
 
 INFERENCE_STATS = StatsSpec(
-    counters=(
-        "rows",  # rows taken from the ring
-        "rows_known",  # of these: already copied from the windows store
-        "rows_not_finite",  # of these: with a NaN or an infinity
-        "lost_rows",  # overwritten on the ring before they were read; the windows store repaired it
-        "repairs",  # windows copied from the store
-        "requests",
-        "conflated",  # requests that a newer row of the symbol replaced
-        "predictions",
-        "late",  # of these: finished after their deadline
-        "expired",
-        "failed_input",  # the newest row is not finite
-        "failed_output",  # the output is not finite
-        "failed_overrun",  # the window was overwritten while it was gathered
-        "failed_engine",  # the engine raised
-        "failed_batches",  # batches in which the engine raised
-        "withdrawn",  # requests whose book became void
-        "invalidated",  # INVALIDATED answers, with and without a request
-        "barriers",
-        "scheduler_stalls",  # turns of the scheduler's loop with work that took longer than 1 ms
-        "back_pressure",  # times the predictions ring began to refuse
-        "batches",
-        *_BATCH_SIZES,
-        *_FLUSH_REASONS,
+    counters={
+        "rows": "rows taken from the ring",
+        "rows_known": "rows that were already copied from the windows store",
+        "rows_not_finite": "rows with a NaN or an infinity",
+        "lost_rows": "rows overwritten on the ring before they were read; the windows store repaired it",
+        "repairs": "windows copied from the store",
+        "requests": "predictions asked for",
+        "conflated": "requests that a newer row of the symbol replaced",
+        "predictions": "predictions that an engine made",
+        "late": "predictions finished after their deadline",
+        "expired": "requests whose deadline passed before a batch took them",
+        "failed_input": "requests whose newest row is not finite",
+        "failed_output": "predictions that are not finite",
+        "failed_overrun": "requests whose window was overwritten while it was gathered",
+        "failed_engine": "requests whose engine raised",
+        "failed_batches": "batches in which the engine raised",
+        "withdrawn": "requests whose book became void",
+        "invalidated": "INVALIDATED answers, with and without a request",
+        "barriers": "barriers passed on, deterministic replay only",
+        "scheduler_stalls": "turns of the scheduler's loop with work that took longer than 1 ms",
+        "back_pressure": "times the predictions ring began to refuse",
+        "batches": "batches handed to the engine",
+        **dict.fromkeys(_BATCH_SIZES, "batches of this size"),
+        **dict.fromkeys(_FLUSH_REASONS, "batches closed for this reason"),
+    },
+    gauges={
+        "engine_alive": "1: the last batch ran, 0: the engine raised",
+        "scheduler_turn_mono_ns": "last turn of the scheduler's loop",
+        "scheduler_turn_max_ns": "longest turn with work of the scheduler; the engine's are the histogram `engine`",
+        "engine_turn_mono_ns": "last turn of the engine thread's loop",
+        "window_rows": "rows in a window of the model",
+    },
+    histograms={
+        "queue_wait": "row published to batch closed",
+        "engine": "engine took the batch to engine done",
+        "row_to_prediction": "row published to prediction on its way out",
+    },
+    per_symbol={
+        "rows": "rows of the symbol",
+        "window_rows": "rows of an unbroken valid run that are here",
+        "requests": "predictions asked for",
+        "predictions": "predictions that an engine made",
+        "expired": "requests whose deadline passed before a batch took them",
+        "failed": "requests that failed for any reason",
+        "invalidated": "INVALIDATED answers",
+    },
+    symbol_gauges=frozenset({"window_rows"}),
+    families=(
+        CounterFamily(prefix="batch_size_", name="batches_by_size", label="size", help="batches by size"),
+        CounterFamily(
+            prefix="flush_", name="batches_by_flush_reason", label="reason", help="batches by why they were closed"
+        ),
     ),
-    gauges=(
-        "engine_alive",  # 1: the last batch ran, 0: the engine raised
-        "scheduler_turn_mono_ns",  # last turn of the scheduler's loop
-        "scheduler_turn_max_ns",  # longest turn with work; the engine thread's are the histogram `engine`
-        "engine_turn_mono_ns",  # last turn of the engine thread's loop
-        "window_rows",  # T of the model
-    ),
-    histograms=(
-        "queue_wait",  # row published to batch closed
-        "engine",  # engine took the batch to engine done
-        "row_to_prediction",  # row published to prediction on its way out
-    ),
-    per_symbol=("rows", "window_rows", "requests", "predictions", "expired", "failed", "invalidated"),
+    data_counter="rows",
 )
 """All of it, by name; per symbol, `window_rows` is how many rows of an unbroken valid run are here."""
 

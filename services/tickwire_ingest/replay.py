@@ -28,6 +28,7 @@ from tickwire_ingest.stats import INGEST_STATS
 _LONGEST_NAP_S = 0.02
 _CAPTURE_TIME = INGEST_STATS.gauge("capture_time_ns")
 _FINISHED = INGEST_STATS.gauge("finished")
+_TURN = INGEST_STATS.gauge("turn_mono_ns")
 
 
 class Replay:
@@ -75,6 +76,7 @@ class Replay:
                 reason = GapReason.LAP
             self._gauges[_FINISHED] = 1
             while self._config.linger and not self._stop.wait(_LONGEST_NAP_S):
+                self._gauges[_TURN] = np.uint64(monotonic_ns())
                 self._serve()
         except StoppedError:
             return
@@ -114,6 +116,7 @@ class Replay:
     def _wait_until(self, emission_ns: int) -> None:
         while True:
             now_ns = monotonic_ns()
+            self._gauges[_TURN] = np.uint64(now_ns)
             left_ns = emission_ns - now_ns
             if left_ns <= 0:
                 if self._config.speed is not None:

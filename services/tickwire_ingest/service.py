@@ -71,7 +71,7 @@ class IngestService:
         context = self._context
         assert self._producer is not None
         stats = self._stats
-        publisher = Publisher(self._producer, self._stop, stats.counters, COUNTER["back_pressure"])
+        publisher = Publisher(self._producer, self._stop, stats.arrays)
         desk = Desk(
             context.symbols,
             publisher.publish,
@@ -94,7 +94,7 @@ class IngestService:
             self._stop,
             stats.gauges,
             stats.histograms[INGEST_STATS.histogram("late_emission")],
-            BarrierWait(self._signals, self._stop) if self._signals is not None else None,
+            BarrierWait(self._signals, self._stop, stats.arrays) if self._signals is not None else None,
         )
         context.tasks.spawn("summary", self._summarise)
         over = asyncio.Event()

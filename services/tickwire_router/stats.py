@@ -3,47 +3,62 @@
 from __future__ import annotations
 
 from tickwire.records import SignalReason
-from tickwire.runtime import StatsSpec
+from tickwire.runtime import CounterFamily, StatsSpec
 
 _REASONS = tuple(f"reason_{reason.name.lower()}" for reason in SignalReason)
 
 ROUTER_STATS = StatsSpec(
-    counters=(
-        "predictions",
-        "predictions_expired",
-        "predictions_failed",
-        "predictions_invalidated",
-        "predictions_skipped",  # answered by an earlier process of the router
-        "predictions_unknown",  # of a kind or a symbol that does not exist
-        "lost_predictions",  # overwritten before they were read
-        "barriers",
-        "stalls",  # turns of the loop with work that took longer than 1 ms
-        "signals_hold",  # in the order of `Action`
-        "signals_buy",
-        "signals_sell",
-        "signals_withdrawn",
-        *_REASONS,  # of every signal and withdrawal
+    counters={
+        "predictions": "predictions taken from the ring",
+        "predictions_expired": "predictions that came as expired",
+        "predictions_failed": "predictions that came as failed",
+        "predictions_invalidated": "predictions that came as invalidated",
+        "predictions_skipped": "predictions answered by an earlier process of the router",
+        "predictions_unknown": "predictions of a kind or a symbol that does not exist",
+        "lost_predictions": "predictions overwritten before they were read",
+        "barriers": "barriers passed on, deterministic replay only",
+        "stalls": "turns of the loop with work that took longer than 1 ms",
+        # In the order of `Action`.
+        "signals_hold": "HOLD signals",
+        "signals_buy": "BUY signals",
+        "signals_sell": "SELL signals",
+        "signals_withdrawn": "withdrawals",
+        **dict.fromkeys(_REASONS, "signals and withdrawals of this reason"),
+    },
+    gauges={
+        "kill_generation": "of the kill file that signals obey from here on; -1: it cannot be read, all is killed",
+        "killed_everything": "1 while the global kill holds",
+        "turn_mono_ns": "last turn of the loop",
+        "turn_max_ns": "longest turn with work",
+    },
+    histograms={
+        "receive_to_tick": "tick received to tick published",
+        "tick_to_feature": "tick published to taken by features",
+        "feature_to_row": "taken by features to row published",
+        "row_to_request": "row published to request",
+        "request_to_batch": "request to batch closed",
+        "batch_to_engine": "batch closed to engine start",
+        "engine": "engine start to engine end",
+        "engine_to_prediction": "engine end to prediction published",
+        "prediction_to_signal": "prediction published to signal published",
+        "tick_to_signal": "tick received to signal published",
+        "tick_to_signal_less_engine": "tick to signal without the time from request to engine end",
+    },
+    per_symbol={
+        "hold": "HOLD signals of the symbol",
+        "buy": "BUY signals of the symbol",
+        "sell": "SELL signals of the symbol",
+        "withdrawn": "withdrawals of the symbol",
+        "killed": "1 while the symbol is killed, else 0",
+    },
+    symbol_gauges=frozenset({"killed"}),
+    families=(
+        CounterFamily(prefix="signals_", name="signals", label="action", help="signals and withdrawals by action"),
+        CounterFamily(
+            prefix="reason_", name="signals_by_reason", label="reason", help="signals and withdrawals by reason"
+        ),
     ),
-    gauges=(
-        "kill_generation",  # of the kill file that signals obey from here on; -1: it cannot be read, all is killed
-        "killed_everything",  # 1: the global kill holds
-        "turn_mono_ns",  # last turn of the loop
-        "turn_max_ns",  # longest turn with work
-    ),
-    histograms=(
-        "receive_to_tick",
-        "tick_to_feature",
-        "feature_to_row",
-        "row_to_request",
-        "request_to_batch",
-        "batch_to_engine",
-        "engine",
-        "engine_to_prediction",
-        "prediction_to_signal",
-        "tick_to_signal",
-        "tick_to_signal_less_engine",  # without the time from request to engine end
-    ),
-    per_symbol=("hold", "buy", "sell", "withdrawn", "killed"),  # `killed` is 1 or 0, the others count
+    data_counter="predictions",
 )
 """All of it, by name. Histograms cover signals made from predictions."""
 

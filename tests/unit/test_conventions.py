@@ -20,7 +20,9 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # What a strategy's environment has: nothing of a service may be needed by what it imports.
 BASE_ONLY = ("client", "kernel", "records", "ring", "book", "windows", "models")
-SERVICES_EXTRA = {"structlog", "uvloop", "onnxruntime", "click", "rich", "torch", "onnx"}
+SERVICES_EXTRA = {
+    "structlog", "uvloop", "onnxruntime", "click", "rich", "textual", "aiohttp", "prometheus_client", "torch", "onnx",
+}  # fmt: skip
 
 
 def imported(path: Path) -> set[str]:

@@ -85,7 +85,21 @@ def error_of(result: Result) -> str:
     return lines[0]
 
 
-COMMANDS = ["demo", "up", "status", "tail", "down", "kill", "unkill", "ring", "header", "compile", "model"]
+COMMANDS = [
+    "demo",
+    "up",
+    "status",
+    "top",
+    "tail",
+    "down",
+    "doctor",
+    "kill",
+    "unkill",
+    "ring",
+    "header",
+    "compile",
+    "model",
+]
 
 
 def test_help_lists_every_command_with_a_sentence():

@@ -56,6 +56,8 @@ def test_overrides_take_the_place_of_the_files_values(tmp_path):
         ("[run]\ndrain_timeout_s = 0\n" + SYMBOL, r"`float` > 0.0 - at `\$\.run\.drain_timeout_s`"),
         ("[run]\nprefix = 'A b'\n" + SYMBOL, r"prefix must match .* was 'A b' - at `\$\.run`"),
         ("[run]\ncores = { x = [1] }\n" + SYMBOL, r"Invalid enum value 'x' - at .*\$\.run\.cores"),
+        ("[run]\nendpoints.x = 'h:1'\n" + SYMBOL, r"Invalid enum value 'x' - at .*\$\.run\.endpoints"),
+        ("[run]\nendpoints.router = '9104'\n" + SYMBOL, r"matching regex .* - at `\$\.run\.endpoints"),
         ("[other]\n" + SYMBOL, r"unknown table at `\$\.other`; there are `\$\.run`"),
         ("", r"symbols: must be 1 to 4096, were 0 - at `\$\.symbols`"),
         (SYMBOL + SYMBOL, r"'v:A' is given twice - at `\$\.symbols`"),

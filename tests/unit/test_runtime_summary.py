@@ -28,7 +28,7 @@ class Log:
 
 def test_summary_says_what_grew_and_warns_of_losses():
     """One line while something happens, none otherwise; a loss is a warning of its own, once for each growth."""
-    spec = StatsSpec(counters=("ticks", "rows", "lost"))
+    spec = StatsSpec(counters={name: name for name in ("ticks", "rows", "lost")})
     counters = private_stats(spec, 0).counters
     log = Log()
     summary = CounterSummary(log, "summary", spec, counters, {"lost": "ring_lapped"})

@@ -9,7 +9,7 @@ from tickwire.runtime.config import RunConfig, load
 from tickwire.runtime.histogram import Histogram
 from tickwire.runtime.hot_thread import HotThread
 from tickwire.runtime.lifecycle import ServiceState
-from tickwire.runtime.stats import Stats, StatsArrays, StatsSpec, private_stats
+from tickwire.runtime.stats import CounterFamily, Stats, StatsArrays, StatsSpec, private_stats
 from tickwire.runtime.stats_reader import StatsReader
 from tickwire.runtime.summary import CounterSummary
 from tickwire.runtime.tasks import Supervisor
@@ -17,6 +17,7 @@ from tickwire.runtime.tasks import Supervisor
 __all__ = [
     "HISTOGRAM_WORDS",
     "Backoff",
+    "CounterFamily",
     "CounterSummary",
     "Histogram",
     "HotThread",

@@ -20,6 +20,7 @@ from tickwire.errors import ConfigError
 from tickwire.records import Instrument, SymbolTable
 from tickwire.ring.segment import PREFIX_PATTERN
 
+ENDPOINT_PATTERN = r"^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$"
 SERVICES = ("ingest", "features", "inference", "router")
 _TOP_LEVEL = ("run", "symbols", *SERVICES)
 
@@ -44,6 +45,13 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """SCHED_FIFO priority of a service's hot threads; services without an entry are scheduled as everybody else."""
     lock_memory: bool | Literal["auto"] = "auto"
     """Keep all pages in RAM: false never, "auto" where it is permitted, true also warns where it is not."""
+
+    endpoints: dict[
+        Literal["ingest", "features", "inference", "router"], Annotated[str, Meta(pattern=ENDPOINT_PATTERN)]
+    ] = {}
+    """`host:port` of a service's /livez, /readyz and /metrics; services without an entry have none."""
+    data_fresh_s: Annotated[float, Meta(gt=0, le=86_400)] = 30.0
+    """A service to which no data has come for so long is not ready."""
 
     def __post_init__(self) -> None:
         """Check the prefix."""

@@ -11,6 +11,7 @@ import structlog
 from tickwire.errors import RingNotFoundError
 from tickwire.records import SymbolTable
 from tickwire.ring import Consumer, Producer
+from tickwire.runtime.clock import monotonic_ns
 from tickwire.runtime.config import RunConfig
 from tickwire.runtime.hot_thread import HotThread
 from tickwire.runtime.lifecycle import ServiceState
@@ -43,7 +44,11 @@ class ServiceContext(Generic[C]):
         self.tasks = Supervisor(self.log, self.fail)
         self._loop = asyncio.get_running_loop()
         self._warned_not_realtime = False
-        self._stats: list[Stats] = []
+        self.state = ServiceState.STARTING
+        self.state_mono_ns = monotonic_ns()
+        """When the state was entered."""
+        self.stats: list[tuple[StatsSpec, Stats]] = []
+        """What this service counts, and what each of it means."""
         self._consumers: list[Consumer] = []
         self._producers: list[Producer] = []
 
@@ -52,7 +57,7 @@ class ServiceContext(Generic[C]):
         stats = Stats.create(
             self.run.prefix, self.name, spec, tuple(instrument.label for instrument in self.run.symbols)
         )
-        self._stats.append(stats)
+        self.stats.append((spec, stats))
         return stats
 
     def watch(self, consumer: Consumer) -> None:
@@ -125,14 +130,15 @@ class ServiceContext(Generic[C]):
 
     def set_state(self, state: ServiceState) -> None:
         """Publish the state in the statistics."""
-        for stats in self._stats:
+        self.state, self.state_mono_ns = state, monotonic_ns()
+        for _, stats in self.stats:
             stats.set_state(state)
 
     async def beat(self) -> None:
         """Keep heartbeats and look for replaced rings; a task of the runner."""
         turn = 0
         while True:
-            for stats in self._stats:
+            for _, stats in self.stats:
                 stats.heartbeat()
             for producer in self._producers:
                 producer.heartbeat()
@@ -144,6 +150,6 @@ class ServiceContext(Generic[C]):
 
     def close(self) -> None:
         """Unmap the statistics; their segment stays."""
-        for stats in self._stats:
+        for _, stats in self.stats:
             stats.close()
-        self._stats.clear()
+        self.stats.clear()

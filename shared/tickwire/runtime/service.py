@@ -22,6 +22,7 @@ import uvloop
 from tickwire.errors import ConfigError, TickwireError
 from tickwire.runtime import config as configuration
 from tickwire.runtime.context import ServiceContext
+from tickwire.runtime.endpoints import Endpoints, open_endpoints
 from tickwire.runtime.lifecycle import ServiceState, advance
 from tickwire.runtime.log import LogWriter, configure
 from tickwire.runtime.memory import lock_memory
@@ -104,7 +105,9 @@ class _Runner:
         self._handle_os_signals(context)
         context.tasks.spawn("heartbeat", context.beat)
         service: Service | None = None
+        endpoints: Endpoints | None = None
         try:
+            endpoints = await open_endpoints(context)
             service = self._factory(context)  # type: ignore[call-arg]
             await self._unless_stopped(context, service.start())
             if not context.stop.is_set():
@@ -127,6 +130,8 @@ class _Runner:
             log.error("service_failed", error=str(error) if known else repr(error), exc_info=None if known else error)
             return EXIT_CONFIG if isinstance(error, ConfigError) else EXIT_FAILED
         finally:
+            if endpoints is not None:
+                await endpoints.close()
             await context.tasks.stop()
             if service is not None:
                 try:

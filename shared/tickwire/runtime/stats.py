@@ -7,7 +7,8 @@ I2  The segment outlives its process, so that the last figures can be read; a re
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -34,38 +35,49 @@ DESCRIPTION_AT = 64
 
 @dataclass(frozen=True, kw_only=True)
 class StatsSpec:
-    """The names of everything a service counts."""
+    """Everything a service counts: each name with what it means, for readers and for `/metrics`."""
 
-    counters: tuple[str, ...] = ()
+    counters: Mapping[str, str] = field(default_factory=dict)
     """Only grow."""
-    gauges: tuple[str, ...] = ()
-    """int64, any value."""
-    histograms: tuple[str, ...] = ()
+    gauges: Mapping[str, str] = field(default_factory=dict)
+    """int64, any value. `turn_mono_ns` and `<thread>_turn_mono_ns` are a hot thread's last turn."""
+    histograms: Mapping[str, str] = field(default_factory=dict)
     """Durations in nanoseconds."""
-    per_symbol: tuple[str, ...] = ()
+    per_symbol: Mapping[str, str] = field(default_factory=dict)
     """One value a symbol each."""
-
-    def __post_init__(self) -> None:
-        """Refuse a name that stands twice in its kind."""
-        for names in (self.counters, self.gauges, self.histograms, self.per_symbol):
-            if len(set(names)) != len(names):
-                raise ValueError(f"statistics: names must be different, were {names}")
+    symbol_gauges: frozenset[str] = frozenset()
+    """Those of `per_symbol` that may fall; the others only grow."""
+    families: tuple[CounterFamily, ...] = ()
+    """Counters that are one metric with a label."""
+    data_counter: str | None = None
+    """The counter that grows as long as data comes in."""
 
     def counter(self, name: str) -> int:
         """Return a counter's index."""
-        return self.counters.index(name)
+        return tuple(self.counters).index(name)
 
     def gauge(self, name: str) -> int:
         """Return a gauge's index."""
-        return self.gauges.index(name)
+        return tuple(self.gauges).index(name)
 
     def histogram(self, name: str) -> int:
         """Return a histogram's index."""
-        return self.histograms.index(name)
+        return tuple(self.histograms).index(name)
 
     def symbol_column(self, name: str) -> int:
         """Return a per-symbol value's column."""
-        return self.per_symbol.index(name)
+        return tuple(self.per_symbol).index(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterFamily:
+    """Counters `<prefix><value>` that are one metric with a label, such as batches by size."""
+
+    prefix: str
+    name: str
+    """The metric's noun."""
+    label: str
+    help: str
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -123,7 +135,9 @@ class Stats:
         Raises:
             RingError: No memory or no permission.
         """
-        description = Description(service, spec.counters, spec.gauges, spec.histograms, spec.per_symbol, symbols)
+        description = Description(
+            service, tuple(spec.counters), tuple(spec.gauges), tuple(spec.histograms), tuple(spec.per_symbol), symbols
+        )
         text = msgspec.json.encode(description)
 
         def fill(segment: Segment) -> None:
