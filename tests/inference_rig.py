@@ -15,9 +15,11 @@ from tickwire.ring.kernels import REATTACH
 from tickwire.runtime import private_stats
 from tickwire.topology import PREDICTIONS, ROWS
 from tickwire.windows import WindowReader, WindowWriter
+from tickwire_inference.breaker import Breaker
 from tickwire_inference.engine_thread import EngineThread
 from tickwire_inference.kernels.desk import new_desk
 from tickwire_inference.layouts import BUCKETS, MAX_BATCH, N_OUTPUTS
+from tickwire_inference.lineup import Lineup
 from tickwire_inference.scheduler import Scheduler
 from tickwire_inference.stats import INFERENCE_STATS
 
@@ -71,6 +73,8 @@ class SilentLog:
     def error(self, event: str, **values: Any) -> None:
         self.events.append({"event": event, **values})
 
+    warning = info = error
+
 
 class Rig:
     """Inference of one run. Use as a context manager; `rows` publishes, `answers` collects."""
@@ -85,7 +89,9 @@ class Rig:
         handicaps_ns: list[int] | None = None,
         closed_loop: bool = False,
         autostart: bool = True,
+        fallbacks: tuple[Any, ...] = (),
     ) -> None:
+        self._fallbacks = fallbacks
         self.n_symbols = n_symbols
         self._prefix = prefix
         self._settings = ([int(budget_ms * 1e6)] * n_symbols, handicaps_ns or [0] * n_symbols, closed_loop)
@@ -114,9 +120,10 @@ class Rig:
             WindowReader.attach(self._prefix),
             lambda: WindowReader.attach(self._prefix),
         )
-        self.scheduler.serve_with(engine, engine.warm_up())
+        self.scheduler.expect(engine.warm_up())
+        self.lineup = Lineup(engine, self._fallbacks, Breaker(10, 5_000_000_000))
         self._stop = np.zeros(1, np.uint64)
-        engine_thread = EngineThread(self.desk, engine, self.log, WaitStrategy.SPIN_PARK)
+        engine_thread = EngineThread(self.desk, self.lineup, self.log, WaitStrategy.SPIN_PARK)
         self._threads = [
             threading.Thread(target=body, args=(self._stop.ctypes.data,), daemon=True)
             for body in (self._schedule, engine_thread.body)

@@ -34,6 +34,16 @@ class InferenceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """All settings, with the defaults of a host without a GPU."""
 
     engine: Literal["onnxruntime", "rule"] = "onnxruntime"
+    fallback_models: tuple[str, ...] = ()
+    """Models that serve on ONNX Runtime while the engine's breaker is open, best first; as `name` or `name@version`."""
+    fallback_rule: bool = False
+    """Whether the rule serves behind them."""
+    breaker_timeouts: Annotated[int, Meta(ge=1, le=1_000)] = 10
+    """Batches in a row that are finished after their latest deadline and open the breaker; a fault opens it at once."""
+    breaker_cooldown_ms: Annotated[int, Meta(ge=1, le=3_600_000)] = 5_000
+    """Time from its opening to the first probe."""
+    engine_missing: Literal["refuse", "degrade"] = "refuse"
+    """What to do when the engine cannot be loaded at the start: end with the reason, or let the fallbacks serve."""
     model: str = "transformer"
     version: str | None = None
     """Version of the model; what the registry calls `current` unless given."""
@@ -64,6 +74,8 @@ class InferenceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         names = [entry.name for entry in self.priority_classes]
         if len(set(names)) != len(names):
             raise ValueError(f"priority_classes: names must be different, were {', '.join(names)}")
+        if self.engine_missing == "degrade" and not (self.fallback_models or self.fallback_rule):
+            raise ValueError("engine_missing: 'degrade' must have fallback_models or fallback_rule, has neither")
         for label, override in self.symbols.items():
             if override.priority not in names:
                 raise ValueError(

@@ -61,7 +61,6 @@ LOOP = np.dtype(
         ("batch_sequence", "<u8"),  # batches launched since the process started
         ("barrier_pending", "<i8"),  # 1 while a barrier waits for all answers
         ("refused", "<i8"),  # 1 while the predictions ring refuses: batches wait
-        ("engine", "<i8"),  # EngineKind of the engine that runs
     ]
 )
 """dtype of the scheduler loop's own state; an array of one."""
@@ -69,12 +68,14 @@ LOOP = np.dtype(
 SLOT = np.dtype(
     [
         ("size", "<i8"),
+        ("deadline_ns", "<i8"),  # latest deadline in the batch
+        ("engine", "<i8"),  # EngineKind of the engine that served it
         ("start_ns", "<i8"),  # engine took the batch
         ("end_ns", "<i8"),  # engine done
         ("engine_failed", "<i8"),  # 1: the engine raised, no row has a result
     ]
 )
-"""dtype of one command slot. The scheduler writes `size` before `SUBMITTED`, the engine thread the
+"""dtype of one command slot. The scheduler writes `size` and `deadline_ns` before `SUBMITTED`, the engine thread the
 rest before `COMPLETED`."""
 
 SUBMITTED = 0

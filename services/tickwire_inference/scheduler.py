@@ -7,13 +7,12 @@ from collections.abc import Callable
 from tickwire.ring import Consumer, Producer
 from tickwire.ring.kernels.state import C_REATTACH
 from tickwire.windows import WindowReader
-from tickwire_inference.engines import HostEngine
 from tickwire_inference.kernels.desk import REQUESTED_DRAIN, Desk
 from tickwire_inference.kernels.flight import learn
 from tickwire_inference.kernels.loop import run
 from tickwire_inference.kernels.repair import forget_all, repair_all
 from tickwire_inference.layouts import N_BUCKETS
-from tickwire_inference.stats import ENGINE_ALIVE, WINDOW_ROWS_GAUGE
+from tickwire_inference.stats import WINDOW_ROWS_GAUGE
 
 AttachStore = Callable[[], WindowReader]
 
@@ -40,14 +39,10 @@ class Scheduler:
         self._store = store
         self._copy_windows()
 
-    def serve_with(self, engine: HostEngine, run_times_ns: tuple[int, ...]) -> None:
-        """Make predictions carry this engine's identity and start from its run times. Before the thread starts."""
+    def expect(self, run_times_ns: tuple[int, ...]) -> None:
+        """Start from these run times of the engine's buckets. Before the thread starts."""
         desk = self._desk
-        label = desk.model_words.view("S40")
-        label[0] = engine.label.encode()
-        desk.loop["engine"] = int(engine.kind)
-        desk.gauges[ENGINE_ALIVE] = 1
-        desk.gauges[WINDOW_ROWS_GAUGE] = engine.window_rows
+        desk.gauges[WINDOW_ROWS_GAUGE] = int(desk.loop["window_rows"][0])
         for bucket in range(N_BUCKETS):
             learn(desk.runs_ns, desk.runs, desk.p99_ns, bucket, run_times_ns[bucket])
 

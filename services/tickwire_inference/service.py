@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+from pathlib import Path
 from typing import ClassVar
 
+from tickwire.errors import EngineError
 from tickwire.ring import Consumer, Producer, Start
 from tickwire.ring.producer import REPLAY_STALL_TIMEOUT_MS
 from tickwire.runtime import CounterSummary, HotThread
 from tickwire.runtime.context import ServiceContext
 from tickwire.topology import PREDICTIONS, ROWS
 from tickwire.windows import WindowReader
+from tickwire_inference.activation import ActivationDesk
+from tickwire_inference.breaker import Breaker
 from tickwire_inference.config import InferenceConfig
 from tickwire_inference.engine_thread import EngineThread
-from tickwire_inference.engines import HostEngine, load_engine
+from tickwire_inference.engines import HostEngine, load_engine, load_fallbacks, load_model
 from tickwire_inference.kernels.desk import Desk, new_desk
+from tickwire_inference.lineup import Lineup
 from tickwire_inference.scheduler import Scheduler
 from tickwire_inference.stats import INFERENCE_STATS, WARNINGS
 
@@ -34,7 +40,7 @@ class InferenceService:
     def __init__(self, context: ServiceContext[InferenceConfig]) -> None:
         """Keep the context; `start` does the rest."""
         self._context = context
-        self._engine: HostEngine | None = None
+        self._lineup: Lineup | None = None
         self._scheduler: Scheduler | None = None
         self._threads: list[HotThread] = []
         self._ends: list[Consumer | Producer] = []
@@ -49,27 +55,24 @@ class InferenceService:
         """
         context = self._context
         ranks = context.config.ranks(context.symbols)
-        engine = await asyncio.to_thread(load_engine, context.config, context.run.resolve(context.config.models_dir))
-        self._engine = engine
-        run_times_ns = await asyncio.to_thread(engine.warm_up)
-        context.log.info(
-            "engine_loaded",
-            model=engine.label,
-            engine=engine.kind.name.lower(),
-            window_rows=engine.window_rows,
-            bucket_times_us=[round(time_ns / 1000) for time_ns in run_times_ns],
-        )
-        desk = self._new_desk(ranks, engine.window_rows)
+        models_dir = context.run.resolve(context.config.models_dir)
+        lineup, run_times_ns = await asyncio.to_thread(self._line_up, models_dir)
+        self._lineup = lineup
+        desk = self._new_desk(ranks, lineup.window_rows)
         scheduler = await self._attach(desk)
-        scheduler.serve_with(engine, run_times_ns)
+        scheduler.expect(run_times_ns)
         self._scheduler = scheduler
         self._threads = [
             context.hot_thread("scheduler", scheduler.body, scheduler.reattach),
-            context.hot_thread("engine", EngineThread(desk, engine, context.log, context.config.wait_strategy).body),
+            context.hot_thread("engine", EngineThread(desk, lineup, context.log, context.config.wait_strategy).body),
         ]
         for thread in self._threads:
             thread.start()
         context.tasks.spawn("generations", self._watch_generations)
+        activation = ActivationDesk(
+            context.run.state_dir, lineup, desk, functools.partial(load_model, models_dir), context.log
+        )
+        context.tasks.spawn("activation", activation.run)
         summary = CounterSummary(context.log, "inference_summary", INFERENCE_STATS, desk.counters, WARNINGS)
         context.tasks.spawn("summary", summary.run)
 
@@ -101,9 +104,37 @@ class InferenceService:
         for end in self._ends:
             end.close()
         self._ends.clear()
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        if self._lineup is not None:
+            self._lineup.close()
+            self._lineup = None
+
+    # Engines loaded and warmed; run times of the one that serves first.
+    def _line_up(self, models_dir: Path) -> tuple[Lineup, tuple[int, ...]]:
+        config, log = self._context.config, self._context.log
+        primary: HostEngine | None = None
+        try:
+            primary = load_engine(config, models_dir)
+            run_times_ns = self._warm(primary)
+        except EngineError as error:
+            if config.engine_missing == "refuse":
+                raise
+            primary = None
+            log.error("engine_missing", engine=config.engine, model=config.model, reason=str(error))
+        fallbacks = load_fallbacks(config, models_dir)
+        fallback_times_ns = [self._warm(engine) for engine in fallbacks]
+        breaker = Breaker(config.breaker_timeouts, config.breaker_cooldown_ms * 1_000_000)
+        return Lineup(primary, fallbacks, breaker), run_times_ns if primary is not None else fallback_times_ns[0]
+
+    def _warm(self, engine: HostEngine) -> tuple[int, ...]:
+        run_times_ns = engine.warm_up()
+        self._context.log.info(
+            "engine_loaded",
+            model=engine.label,
+            engine=engine.kind.name.lower(),
+            window_rows=engine.window_rows,
+            bucket_times_us=[round(time_ns / 1000) for time_ns in run_times_ns],
+        )
+        return run_times_ns
 
     def _new_desk(self, ranks: list[int], window_rows: int) -> Desk:
         context = self._context

@@ -1,6 +1,7 @@
 """What inference counts and measures, and where each value stands in the kernels' arrays.
 
-The scheduler thread writes everything but `engine_turn_mono_ns`, which is the engine thread's.
+The scheduler thread writes everything but `engine_turn_mono_ns`, `breaker_state`, `degraded`, `timeouts`,
+`fallback_batches` and `breaker_openings`, which are the engine thread's, and `swaps*`, which are the event loop's.
 requests = conflated + predictions + expired + failed_* + withdrawn + those that wait or are in flight.
 """
 
@@ -36,6 +37,11 @@ INFERENCE_STATS = StatsSpec(
         "scheduler_stalls": "turns of the scheduler's loop with work that took longer than 1 ms",
         "back_pressure": "times the predictions ring began to refuse",
         "batches": "batches handed to the engine",
+        "timeouts": "batches of the primary engine that were finished after their latest deadline",
+        "fallback_batches": "batches that a fallback served",
+        "breaker_openings": "times the primary engine's breaker opened",
+        "swaps": "models activated while running",
+        "swaps_refused": "models that were to be activated and were refused",
         **dict.fromkeys(_BATCH_SIZES, "batches of this size"),
         **dict.fromkeys(_FLUSH_REASONS, "batches closed for this reason"),
     },
@@ -44,6 +50,8 @@ INFERENCE_STATS = StatsSpec(
         "scheduler_turn_mono_ns": "last turn of the scheduler's loop",
         "scheduler_turn_max_ns": "longest turn with work of the scheduler; the engine's are the histogram `engine`",
         "engine_turn_mono_ns": "last turn of the engine thread's loop",
+        "breaker_state": "0: closed, 1: open, 2: half open",
+        "degraded": "1: something else than the configured engine serves",
         "window_rows": "rows in a window of the model",
     },
     histograms={
@@ -92,6 +100,11 @@ BARRIERS = INFERENCE_STATS.counter("barriers")
 SCHEDULER_STALLS = INFERENCE_STATS.counter("scheduler_stalls")
 BACK_PRESSURE_COUNT = INFERENCE_STATS.counter("back_pressure")
 BATCHES = INFERENCE_STATS.counter("batches")
+TIMEOUTS = INFERENCE_STATS.counter("timeouts")
+FALLBACK_BATCHES = INFERENCE_STATS.counter("fallback_batches")
+BREAKER_OPENINGS = INFERENCE_STATS.counter("breaker_openings")
+SWAPS = INFERENCE_STATS.counter("swaps")
+SWAPS_REFUSED = INFERENCE_STATS.counter("swaps_refused")
 FIRST_BATCH_SIZE = INFERENCE_STATS.counter(_BATCH_SIZES[0])
 FIRST_FLUSH_REASON = INFERENCE_STATS.counter(_FLUSH_REASONS[0])
 
@@ -99,6 +112,8 @@ ENGINE_ALIVE = INFERENCE_STATS.gauge("engine_alive")
 SCHEDULER_TURN_MONO_NS = INFERENCE_STATS.gauge("scheduler_turn_mono_ns")
 SCHEDULER_TURN_MAX_NS = INFERENCE_STATS.gauge("scheduler_turn_max_ns")
 ENGINE_TURN_MONO_NS = INFERENCE_STATS.gauge("engine_turn_mono_ns")
+BREAKER_STATE = INFERENCE_STATS.gauge("breaker_state")
+DEGRADED = INFERENCE_STATS.gauge("degraded")
 WINDOW_ROWS_GAUGE = INFERENCE_STATS.gauge("window_rows")
 
 QUEUE_WAIT_NS = INFERENCE_STATS.histogram("queue_wait")
@@ -123,6 +138,7 @@ WARNINGS = {
     "failed_output": "predictions_failed",
     "failed_overrun": "predictions_failed",
     "failed_engine": "predictions_failed",
+    "timeouts": "batches_timed_out",
     "back_pressure": "predictions_refused",
 }
 """Counters whose growth is a loss or a degradation, and the event that says so."""

@@ -56,20 +56,20 @@ def _launch(d, reason, size, now_ns):
     n = withdraw_batch(d.queue, d.order, d.state, size, d.chosen)
     begin_batch(d.state, n, now_ns)
     loop.batch_sequence += uint64(1)
+    latest_ns = int64(0)
     for i in range(n):
         place = slot * MAX_BATCH + i
         for k in range(_RECORD_WORDS):
             d.batch_words[place, k] = d.draft_words[d.chosen[i], k]
-        for k in range(MODEL_WORDS):
-            d.batch_words[place, _MODEL_AT + k] = d.model_words[k]
         answer = d.batches[place]
         answer.flush_reason = uint8(reason)
-        answer.engine = uint8(loop.engine)
         answer.batch_size = uint8(n)
         answer.batch_sequence = loop.batch_sequence
         answer.batch_mono_ns = now_ns
+        latest_ns = max(latest_ns, answer.deadline_mono_ns)
         record_ns(d.histograms[QUEUE_WAIT_NS], now_ns - answer.row_mono_ns)
     d.slots[slot].size = n
+    d.slots[slot].deadline_ns = latest_ns
     bump(d.counters, BATCHES, 1)
     bump(d.counters, FIRST_BATCH_SIZE + n - 1, 1)
     bump(d.counters, FIRST_FLUSH_REASON + reason - 1, 1)
@@ -118,7 +118,10 @@ def _take_back(d, slot, now_ns):
     for i in range(command.size):
         kind = _outcome(d, slot, i)
         place = post(d, d.batch_words, slot * MAX_BATCH + i, kind)
+        for k in range(MODEL_WORDS):
+            d.outbox_words[place, _MODEL_AT + k] = d.model_words[slot, k]
         answer = d.outbox[place]
+        answer.engine = uint8(command.engine)
         answer.engine_start_mono_ns = command.start_ns
         answer.engine_end_mono_ns = command.end_ns
         if kind == _PREDICTION:

@@ -69,9 +69,9 @@ class Desk(NamedTuple):
     batch_words: npt.NDArray[np.uint64]
     outbox: npt.NDArray[Any]
     outbox_words: npt.NDArray[np.uint64]
-    model_words: npt.NDArray[np.uint64]  # the model label of the engine that runs, 40 bytes
     # Command slots (kernels.slots); results are written by the engine thread.
     slots: npt.NDArray[Any]
+    model_words: npt.NDArray[np.uint64]  # label of the model that served each slot's batch, 40 bytes each
     status: npt.NDArray[np.uint8]
     probabilities: npt.NDArray[np.float32]
     mailbox: npt.NDArray[np.uint32]
@@ -135,8 +135,8 @@ def new_desk(
         batch_words=as_words(batches),
         outbox=outbox,
         outbox_words=as_words(outbox),
-        model_words=np.zeros(MODEL_WORDS, np.uint64),
         slots=np.zeros(MAX_IN_FLIGHT, SLOT),
+        model_words=np.zeros((MAX_IN_FLIGHT, MODEL_WORDS), np.uint64),
         status=np.zeros((MAX_IN_FLIGHT, MAX_BATCH), np.uint8),
         probabilities=np.zeros((MAX_IN_FLIGHT, MAX_BATCH, N_OUTPUTS), np.float32),
         mailbox=np.zeros(MAILBOX_WORDS, np.uint32),
