@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import tickwire
+from tickwire_ctl.activate import activate
 from tickwire_ctl.c_header import header
 from tickwire_ctl.compile import compile_command
 from tickwire_ctl.demo import demo
@@ -50,5 +51,6 @@ _COMMANDS = (
     model_group,
 )
 
+model_group.add_command(activate)
 for command in _COMMANDS:
     main.add_command(command)

@@ -31,7 +31,7 @@ def kill(symbols: tuple[str, ...], why: str, config: Path, overrides: tuple[str,
     """Stop BUY and SELL of SYMBOLS (venue:name), or of everything. Survives restarts."""
     run = load_run(config, overrides=overrides)
     _check(run, symbols)
-    state = kill_file(run.state_dir, symbols or None, who=_user(), why=why)
+    state = kill_file(run.state_dir, symbols or None, who=user(), why=why)
     _confirm(run, state.generation, f"killed {', '.join(symbols) or 'everything'}")
 
 
@@ -45,11 +45,12 @@ def unkill(symbols: tuple[str, ...], why: str, config: Path, overrides: tuple[st
     """Lift the kill of SYMBOLS, or the global one (symbols killed by name stay killed)."""
     run = load_run(config, overrides=overrides)
     _check(run, symbols)
-    state = unkill_file(run.state_dir, symbols or None, who=_user(), why=why)
+    state = unkill_file(run.state_dir, symbols or None, who=user(), why=why)
     _confirm(run, state.generation, f"lifted the kill of {', '.join(symbols) or 'everything'}")
 
 
-def _user() -> str:
+def user() -> str:
+    """Return who runs this command, for records of who asked for what."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's uid need not have a name

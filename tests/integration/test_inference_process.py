@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -239,3 +240,78 @@ def test_inference_model_that_cannot_be_used_is_one_error_and_nothing_left(prefi
     assert text in errors[0]["error"]
     assert str(tmp_path) in errors[0]["error"]
     assert list_segments(prefix) == []
+
+
+def activate(surroundings: Surroundings, model: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tickwire_ctl", "model", "activate", model, "--config", str(surroundings.config)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
+
+
+def test_models_swapped_under_load_lose_no_request_and_are_named(surroundings, tmp_path):
+    """Case Q7: each request is answered once, by the model it names, whose output it is; bad models are refused."""
+    weights = {}
+    for version, seed in (("1", 3), ("2", 4)):
+        onnx, weights[f"test@{version}".encode()] = last_row_softmax(T, seed=seed)
+        publish_model(tmp_path, onnx, T, version=version)
+    other, _ = last_row_softmax(2 * T)
+    publish_model(tmp_path, other, 2 * T, version="long")
+    (tmp_path / "test" / "current").write_text("1\n")
+    surroundings.start()
+    dice = np.random.default_rng(0)
+    served: set[bytes] = set()
+
+    def ask(n: int) -> None:
+        for _ in range(n):
+            features = dice.normal(0, 1, N_FEATURES).astype(np.float32)
+            sequence = surroundings.publish(0, features)
+            if sequence < T:
+                continue
+            answer = surroundings.answer()
+            assert (int(answer["row_sequence"]), answer["kind"]) == (sequence, PredictionKind.PREDICTION)
+            logits = features @ weights[bytes(answer["model"])]
+            expected = np.exp(logits) / np.exp(logits).sum()
+            found = [answer["probability_down"], answer["probability_flat"], answer["probability_up"]]
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+            served.add(bytes(answer["model"]))
+
+    ask(T + 5)
+    assert served == {b"test@1"}
+    for version in ("2", "1", "2"):
+        with ThreadPoolExecutor(1) as pool:
+            swap = pool.submit(activate, surroundings, f"test@{version}")
+            while not swap.done():
+                ask(5)
+        assert swap.result().returncode == 0, swap.result().stderr
+        served.clear()
+        ask(5)
+        assert served == {f"test@{version}".encode()}
+    (tmp_path / "test" / "1" / "model.onnx").write_bytes(b"")
+    for model, reason in (("test@1", "must have"), ("test@9", "must be readable"), ("test@long", "restart inference")):
+        refused = activate(surroundings, model)
+        assert refused.returncode == 1
+        assert reason in refused.stderr
+        assert "test@2 serves on" in refused.stderr
+    served.clear()
+    ask(5)
+    assert served == {b"test@2"}
+    stats = StatsReader.attach(surroundings.prefix, "inference")
+    assert (stats.counter("swaps"), stats.counter("swaps_refused")) == (3, 3)
+    stats.close()
+
+
+def test_missing_model_is_refused_or_degraded_as_configured(surroundings, tmp_path):
+    """A configured engine that is not there is an error, or an explicit degraded state: never silent."""
+    onnx, _ = last_row_softmax(T)
+    publish_model(tmp_path, onnx, T, name="light")
+    text = surroundings.config.read_text()
+    extra = 'engine_missing = "degrade"\nfallback_models = ["light"]\n'
+    surroundings.config.write_text(text.replace("budget_us", extra + "budget_us"))
+    process = surroundings.start()
+    missing = next(json.loads(line) for line in process.lines if '"engine_missing"' in line)
+    assert "must be readable" in missing["reason"]
+    for _ in range(T):
+        surroundings.publish(0, np.ones(N_FEATURES, np.float32))
+    assert surroundings.answer()["model"] == b"light@1"
+    stats = StatsReader.attach(surroundings.prefix, "inference")
+    assert stats.gauge("degraded") == 1
+    stats.close()
