@@ -75,7 +75,12 @@ class LoadedPlan:
     """A deserialised plan with its buckets."""
 
     def __init__(
-        self, library: TensorRtLibrary, cuda: CudaContext, plan: bytes, buckets: tuple[BucketPlan, ...], window_rows: int
+        self,
+        library: TensorRtLibrary,
+        cuda: CudaContext,
+        plan: bytes,
+        buckets: tuple[BucketPlan, ...],
+        window_rows: int,
     ) -> None:
         """Deserialise and prepare every bucket, inside the CUDA context.
 
