@@ -19,6 +19,7 @@ from tickwire.records import N_FEATURES
 
 WINDOW_ROWS: Final = 500
 PATCH_ROWS: Final = 10
+TOKENS: Final = WINDOW_ROWS // PATCH_ROWS
 N_CLASSES: Final = 3
 
 
@@ -41,12 +42,16 @@ class Normalise(nn.Module):
 
 
 class Block(nn.Module):
-    """Pre-norm attention and feed-forward; the last one attends from the last token only."""
+    """Pre-norm attention and feed-forward; the last one attends from the last token only.
+
+    Every shape but the batch is a constant: the exported graph then computes no shapes and has no branches on them.
+    """
 
     def __init__(self, width: int, heads: int, last: bool) -> None:
         """Make the layers."""
         super().__init__()
         self.heads = heads
+        self.width = width
         self.last = last
         self.norm_attention = nn.LayerNorm(width)
         self.query = nn.Linear(width, width)
@@ -58,16 +63,16 @@ class Block(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Map (batch, tokens, width) to the same, or to (batch, 1, width) in the last block."""
-        width = tokens.shape[-1]
-        head_width = width // self.heads
+        head_width, asked = self.width // self.heads, 1 if self.last else TOKENS
         normed = self.norm_attention(tokens)
         asking = normed[:, -1:] if self.last else normed
-        query = self.query(asking).unflatten(-1, (self.heads, head_width)).transpose(1, 2)
-        key, value = self.key_value(normed).unflatten(-1, (2, self.heads, head_width)).unbind(2)
+        query = self.query(asking).reshape(-1, asked, self.heads, head_width).transpose(1, 2)
+        both = self.key_value(normed).reshape(-1, TOKENS, 2, self.heads, head_width)
+        key, value = both[:, :, 0], both[:, :, 1]
         scores = query @ key.permute(0, 2, 3, 1) * head_width**-0.5
         mixed = torch.softmax(scores, -1) @ value.transpose(1, 2)
         residual = tokens[:, -1:] if self.last else tokens
-        attended = residual + self.project(mixed.transpose(1, 2).flatten(2))
+        attended = residual + self.project(mixed.transpose(1, 2).reshape(-1, asked, self.width))
         out: Tensor = attended + self.feed_out(functional.gelu(self.feed_in(self.norm_feed(attended))))
         return out
 
@@ -82,15 +87,15 @@ class Transformer(nn.Module):
         super().__init__()
         self.normalise = normalise
         self.embed = nn.Linear(N_FEATURES * PATCH_ROWS, width)
-        self.positions = nn.Parameter(torch.randn(1, WINDOW_ROWS // PATCH_ROWS, width) * 0.02)
+        self.positions = nn.Parameter(torch.randn(1, TOKENS, width) * 0.02)
         self.blocks = nn.Sequential(*(Block(width, heads, last=i == layers - 1) for i in range(layers)))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, N_CLASSES)
 
     def logits(self, rows: Tensor) -> Tensor:
         """Return unnormalised log probabilities, (batch, 3)."""
-        patches = self.normalise(rows).reshape(-1, WINDOW_ROWS // PATCH_ROWS, PATCH_ROWS * N_FEATURES)
-        out: Tensor = self.head(self.norm(self.blocks(self.embed(patches) + self.positions)).squeeze(1))
+        patches = self.normalise(rows).reshape(-1, TOKENS, PATCH_ROWS * N_FEATURES)
+        out: Tensor = self.head(self.norm(self.blocks(self.embed(patches) + self.positions))[:, 0])
         return out
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -113,7 +118,7 @@ class Lstm(nn.Module):
 
     def logits(self, rows: Tensor) -> Tensor:
         """Return unnormalised log probabilities, (batch, 3)."""
-        patches = self.normalise(rows).reshape(-1, WINDOW_ROWS // PATCH_ROWS, PATCH_ROWS * N_FEATURES)
+        patches = self.normalise(rows).reshape(-1, TOKENS, PATCH_ROWS * N_FEATURES)
         _, (hidden, _) = self.recurrent(functional.gelu(self.embed(patches)))
         out: Tensor = self.head(hidden[0])
         return out

@@ -14,7 +14,7 @@ from tickwire.records import N_FEATURES
 from tickwire_models.architecture import WINDOW_ROWS, Network
 
 OPSET = 17
-BATCHES = (1, 2, 3, 16)
+BATCHES = (1, 2, 3, 4, 8, 16)
 TOLERANCE = 1e-5
 """Largest difference of a probability between PyTorch and ONNX Runtime, FP32 both."""
 MAX_BYTES = 2_000_000

@@ -35,7 +35,7 @@ DEFAULTS: dict[Precision, Gates] = {
     "fp16": Gates(max_error=5e-3, max_error_extreme=5e-2),
     "int8": Gates(max_error=0.1, max_error_extreme=0.5, min_agreement=0.93),
 }
-"""INT8's error is a share of what one calibrated step is worth: correlation and divergence judge it, not single rows."""
+"""INT8: correlation and divergence judge it; single rows may be off by several calibrated steps."""
 
 
 def gates_for(manifest_gates: dict[str, Any], precision: Precision, label: str) -> Gates:
