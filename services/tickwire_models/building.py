@@ -75,7 +75,7 @@ def build(
         run_sizes: Buckets that run padded: bucket to the batch size that really runs, itself a bucket. They have no
             profile of their own.
         shortest_window_rows: Every profile takes windows from this length up to T, where the graph leaves T open.
-        timing_cache: File with the timings of earlier builds; read if it is there, written anew.
+        timing_cache: File with the timings of earlier builds, where the library keeps any; read and written anew.
         progress: Told what the builder does, where the library can tell.
 
     Raises:
@@ -88,6 +88,8 @@ def build(
     _parse(library, network, graph, window_rows, shortest_window_rows)
     config = library.configure(builder, settings, progress)
     runs = _add_profiles(builder, config, window_rows, shortest_window_rows, run_sizes or {})
+    if not library.has_timing_cache:
+        timing_cache = None
     cache = _start_cache(config, timing_cache)
     plan = builder.build_serialized_network(network, config)
     if plan is None:

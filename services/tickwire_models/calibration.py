@@ -57,7 +57,7 @@ def regimes_of(rows: Rows, window_rows: int) -> npt.NDArray[np.int64]:
         moves = np.diff(rows.mid[max(i - _RECENT, 0) : i + 1])
         path = float(np.abs(moves).sum())
         unbroken = i - window_rows >= 0 and rows.run[i - window_rows] == rows.run[i]
-        fresh = not unbroken or not rows.usable[max(i - _AFTER_BREAK_ROWS, 0)]
+        fresh = not unbroken or not rows.usable[max(int(i) - _AFTER_BREAK_ROWS, 0)]
         if fresh or (path > 0 and np.abs(moves).max() >= _JUMP_SHARE * path):
             found[i] = Regime.JUMP
         elif path > 0 and abs(float(moves.sum())) >= _TREND_SHARE * path:

@@ -1,4 +1,4 @@
-"""`tickwire model ...`: training and publishing. PyTorch is imported only when training runs."""
+"""`tickwire model ...`: the group, and training. PyTorch is imported only when training runs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 import click
 
 from tickwire.errors import TickwireError
+from tickwire_models.engine_cli import build_command, quantise, validate
+from tickwire_models.registry_cli import gc, list_models, publish, rollback, show
 
 NAMES = ("transformer", "lstm")
 
 
 @click.group(name="model")
 def model_group() -> None:
-    """Train and publish models."""
+    """Train, publish, quantise, build and judge models."""
 
 
 @model_group.command()
@@ -64,3 +66,7 @@ def _progress_on(bar: Any, kind: str) -> Callable[[int, int, float], None]:
         bar.update(done - bar.pos)
 
     return progress
+
+
+for command in (list_models, show, publish, rollback, gc, quantise, build_command, validate):
+    model_group.add_command(command)

@@ -6,19 +6,20 @@ the graph one builder serves every version. Source of the calibration: S. Migacz
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 
 from tickwire.errors import EngineError
 from tickwire_models.calibration import CalibrationSet
 
 _QUANTISED = ["MatMul", "Gemm"]
-_BATCH = 16
 SETTINGS: dict[str, Any] = {
     "ActivationSymmetric": True,
     "WeightSymmetric": True,
@@ -40,18 +41,19 @@ def to_int8(graph: bytes, calibration: CalibrationSet) -> bytes:
         source, target = Path(folder) / "model.onnx", Path(folder) / "int8.onnx"
         source.write_bytes(graph)
         try:
-            quantize_static(
-                str(source),
-                str(target),
-                _Reader(calibration),
-                quant_format=QuantFormat.QDQ,
-                op_types_to_quantize=_QUANTISED,
-                per_channel=True,
-                activation_type=QuantType.QInt8,
-                weight_type=QuantType.QInt8,
-                calibrate_method=CalibrationMethod.Entropy,
-                extra_options=SETTINGS,
-            )
+            with _silence():
+                quantize_static(
+                    str(source),
+                    str(target),
+                    _Reader(calibration),
+                    quant_format=QuantFormat.QDQ,
+                    op_types_to_quantize=_QUANTISED,
+                    per_channel=True,
+                    activation_type=QuantType.QInt8,
+                    weight_type=QuantType.QInt8,
+                    calibrate_method=CalibrationMethod.Entropy,
+                    extra_options=SETTINGS,
+                )
         except Exception as error:
             # ONNX Runtime raises whatever its parts raise.
             raise EngineError(f"graph: ONNX Runtime must quantise it, did not: {error}") from error
@@ -61,13 +63,24 @@ def to_int8(graph: bytes, calibration: CalibrationSet) -> bytes:
     return bytes(model.SerializeToString())
 
 
+# It prints and logs what it does.
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    logging.disable(logging.WARNING)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 class _Reader:
     # A CalibrationDataReader by its one method.
 
     def __init__(self, calibration: CalibrationSet) -> None:
-        windows = calibration.windows
-        self._batches: Iterator[Any] = iter(np.array_split(windows, max(len(windows) // _BATCH, 1)))
+        # One window at a time: all batches must have the same shape.
+        self._windows: Iterator[Any] = iter(calibration.windows)
 
     def get_next(self) -> dict[str, Any] | None:
-        batch = next(self._batches, None)
-        return None if batch is None else {"rows": batch}
+        window = next(self._windows, None)
+        return None if window is None else {"rows": window[None]}

@@ -24,7 +24,7 @@ from tickwire_models.export import OPSET, to_onnx
 from tickwire_models.labels import CLASS_NAMES, choose_threshold
 from tickwire_models.metrics import judge
 from tickwire_models.normalisation import fit
-from tickwire_models.publish import publish
+from tickwire_models.publishing import Publisher
 from tickwire_models.split import TEST, TRAIN, VALIDATION, SplitRule
 from tickwire_models.training import Picked, TrainingSettings, make_network, pick, predict, train
 
@@ -100,7 +100,7 @@ def make_model(
     metrics["validation_log_loss_by_epoch"] = [round(value, 4) for value in history]
     onnx = to_onnx(network)
     manifest = _describe(kind, samples, folder, threshold, normalisation, settings, rule, metrics, onnx)
-    publish(out, manifest, onnx)
+    Publisher(out).publish(manifest, onnx)
     return manifest
 
 

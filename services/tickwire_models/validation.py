@@ -184,6 +184,7 @@ def _figures(found: Floats, expected: Floats) -> tuple[float, float, float]:
     if not len(found):
         return float("nan"), float("nan"), float("nan")
     p, q = np.clip(expected.astype(np.float64), _FLOOR, 1), np.clip(found.astype(np.float64), _FLOOR, 1)
+    p, q = p / p.sum(axis=1, keepdims=True), q / q.sum(axis=1, keepdims=True)
     kl = float((p * np.log(p / q)).sum(axis=1).mean())
     agreement = float((found.argmax(axis=1) == expected.argmax(axis=1)).mean())
     if np.ptp(expected) == 0 or np.ptp(found) == 0:

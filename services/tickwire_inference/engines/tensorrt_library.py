@@ -8,8 +8,9 @@
 | tactic sources | none: no cuBLAS, no cuDNN | default | default |
 | target | the GPU present | the GPU present | compute capabilities, no GPU needed to build |
 | progress monitor | from 8.6 | yes | yes |
+| timing cache | yes | yes | none |
 
-Named tensors, profiles, timing caches, the inspector and `build_serialized_network` are common to all. Importing this
+Named tensors, profiles, the inspector and `build_serialized_network` are common to all. Importing this
 module imports none of them.
 """
 
@@ -65,6 +66,11 @@ class TensorRtLibrary:
         return self.name == TENSORRT_RTX
 
     @property
+    def has_timing_cache(self) -> bool:
+        """Whether timings of earlier builds are of use; TensorRT-RTX times nothing before it runs."""
+        return self.name == TENSORRT
+
+    @property
     def _is_old(self) -> bool:
         return self.name == TENSORRT and self.major <= _OLD_MAJOR
 
@@ -98,6 +104,7 @@ class TensorRtLibrary:
         config.set_memory_pool_limit(module.MemoryPoolType.WORKSPACE, settings.workspace_mib << 20)
         config.builder_optimization_level = settings.level
         config.profiling_verbosity = module.ProfilingVerbosity.DETAILED
+        config.clear_flag(module.BuilderFlag.TF32)  # FP32 means FP32
         if self._is_old:
             config.set_tactic_sources(0)
             if settings.fp16:
