@@ -10,6 +10,7 @@ import click
 
 from tickwire.errors import TickwireError
 from tickwire_models.engine_cli import build_command, quantise, validate
+from tickwire_models.model_ci import ci
 from tickwire_models.registry_cli import gc, list_models, publish, rollback, show
 
 NAMES = ("transformer", "lstm")
@@ -68,5 +69,5 @@ def _progress_on(bar: Any, kind: str) -> Callable[[int, int, float], None]:
     return progress
 
 
-for command in (list_models, show, publish, rollback, gc, quantise, build_command, validate):
+for command in (list_models, show, publish, rollback, gc, quantise, build_command, validate, ci):
     model_group.add_command(command)

@@ -29,7 +29,8 @@ from tickwire_models.registry_cli import models_option
 from tickwire_models.sessions import rows_of_config
 from tickwire_models.validation import Report
 
-_CACHE = Path("~/.cache/tickwire/models").expanduser()
+CACHE = Path("~/.cache/tickwire/models").expanduser()
+"""Where quantised graphs and timings are kept."""
 _MADE = ("fp16", "int8")
 config_option = click.option(
     "--config",
@@ -75,7 +76,7 @@ def quantise(model: str, precision: str, windows: int, seed: int, models: Path, 
         counts = ", ".join(f"{count} {regime}" for regime, count in calibration.regimes.items())
         click.echo(f"calibration set {calibration.hash[:12]}: {counts}")
     for entry in wanted:
-        make_form(files, entry, calibration, _CACHE, click.echo)
+        make_form(files, entry, calibration, CACHE, click.echo)
 
 
 @click.command(name="build")
@@ -113,7 +114,7 @@ def build_command(
                 files.manifest.window_rows,
                 settings,
                 run_sizes=run_sizes,
-                timing_cache=_CACHE / f"timing_{machine.library}{machine.library_version}_{machine.compute_capability}",
+                timing_cache=CACHE / f"timing_{machine.library}{machine.library_version}_{machine.compute_capability}",
                 progress=_show_on(bars),
             )
         manifest = describe(files, entry, graph, built, machine)

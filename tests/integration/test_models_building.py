@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 from pathlib import Path
 
@@ -47,10 +48,34 @@ def test_build_command_builds_every_precision_with_five_profiles(registry):
     manifests = [store.manifest(fingerprint) for fingerprint in store.fingerprints()]
     assert {manifest.precision for manifest in manifests} == {"fp32", "fp16", "int8"}
     for manifest in manifests:
-        runs = [(run.bucket, run.profile, run.run_size) for run in built.buckets]
-        assert runs[:3] == [(1, 0, 2), (2, 0, 2), (4, 1, 4)]
-    assert not cache.exists()  # this library keeps no timings
+        assert [(run.bucket, run.profile, run.run_size) for run in manifest.buckets] == [
+            (bucket, i, bucket) for i, bucket in enumerate((1, 2, 4, 8, 16))
+        ]
+        assert len(store.plan(manifest.fingerprint, manifest)) > 100_000
+        with pytest.raises(EngineError, match="has not passed the gates"):
+            store.resolve(manifest.machine, manifest.precision, files.manifest.onnx_sha256, (1, 2, 4, 8, 16))
+    listed = json.loads(CliRunner().invoke(model_group, ["list", "--json", *models]).output)
+    assert next(entry for entry in listed if entry["model"] == "transformer@1")["engines"] == 3
+
+
+def test_build_padded_bucket_runs_in_a_larger_profile(registry, tmp_path):
+    """The way round a plan that is wrong at one size: that bucket has no profile of its own."""
+    library, graph = load_library(TENSORRT_RTX), ModelRegistry(registry).resolve("lstm").onnx
+    cache = tmp_path / "cache" / "timings"
+    phases: set[str] = set()
+    built = build(
+        library,
+        graph,
+        500,
+        settings_for(graph, target=TARGET),
+        run_sizes={1: 2},
+        timing_cache=cache,
+        progress=lambda phase, _done, _total: phases.add(phase),
+    )
+    runs = [(run.bucket, run.profile, run.run_size) for run in built.buckets]
+    assert runs[:3] == [(1, 0, 2), (2, 0, 2), (4, 1, 4)]
     assert phases
+    assert not cache.exists()  # this library keeps no timings
     with pytest.raises(EngineError, match="bucket 2: must run as a larger bucket"):
         build(library, graph, 500, settings_for(graph, target=TARGET), run_sizes={2: 1})
 
@@ -116,3 +141,26 @@ def test_graph_of_all_precisions_says_what_it_asks_for(registry):
     assert (settings_for(files.onnx).fp16, settings_for(files.onnx).int8) == (False, False)
     assert settings_for(graph_of(files, "fp16")).fp16
     assert settings_for(graph_of(files, "int8")).int8
+
+
+def test_ci_builds_what_this_machine_can_and_reports_the_rest(registry, tmp_path):
+    """`tickwire model ci`: graphs judged, RTX plans built, the GPU target left out with its reason; nothing refused."""
+    listed = tmp_path / "build.toml"
+    listed.write_text((ROOT / "deploy/models/build.toml").read_text().replace('["transformer", "lstm"]', '["lstm"]'))
+    before = sorted(path.name for path in (registry / "lstm" / "1").iterdir())
+    work = tmp_path / "work"
+    arguments = ["--list", str(listed), "--work", str(work), "--models", str(registry), "--windows", "12"]
+    done = CliRunner().invoke(model_group, ["ci", *arguments, "--config", str(ROOT / "deploy/config/demo.toml")])
+    assert done.exit_code == 0, done.output
+    steps = json.loads((work / "report.json").read_text())
+    outcomes = {(step["where"], step["precision"]): step["outcome"] for step in steps}
+    for precision in ("fp32", "fp16", "int8"):
+        assert outcomes["onnxruntime", precision] == "passed"
+        assert outcomes["rtx-ada", precision] == "built, not judged"
+        assert outcomes["h200", precision] == "left out"
+    assert len(EngineFiles(work / "lstm" / "1").fingerprints()) == 3
+    assert sorted(path.name for path in (registry / "lstm" / "1").iterdir()) == before
+    listed.write_text("models = []\n")
+    refused = CliRunner().invoke(model_group, ["ci", *arguments])
+    assert refused.exit_code == 1
+    assert "$.models" in refused.output

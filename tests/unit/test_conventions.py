@@ -15,7 +15,7 @@ LIVE = {"tickwire_ingest", "tickwire_features", "tickwire_inference", "tickwire_
 MAY_IMPORT: dict[str, set[str]] = {
     "tickwire": set(),
     **{service: set() for service in LIVE},
-    "tickwire_models": {"tickwire_ingest", "tickwire_features"},
+    "tickwire_models": {"tickwire_ingest", "tickwire_features", "tickwire_inference"},
     "tickwire_ctl": LIVE | {"tickwire_models"},
 }
 # What a strategy's environment has: nothing of a service may be needed by what it imports.

@@ -78,7 +78,7 @@ class LoadedPlan:
         self,
         library: TensorRtLibrary,
         cuda: CudaContext,
-        plan: bytes,
+        content: bytes,
         buckets: tuple[BucketPlan, ...],
         window_rows: int,
     ) -> None:
@@ -88,11 +88,15 @@ class LoadedPlan:
             EngineError: The plan does not load, or is not what its manifest says.
         """
         self._driver = cuda.driver
-        self._engine = library.deserialise(plan)
+        self._engine = library.deserialise(content)
         names = [self._engine.get_tensor_name(i) for i in range(self._engine.num_io_tensors)]
         if sorted(names) != sorted((INPUT, OUTPUT)):
             raise EngineError(f"plan: must have the tensors {INPUT!r} and {OUTPUT!r}, has {', '.join(names)}")
-        self.buckets = {plan.bucket: Bucket(cuda, self._engine, plan, window_rows) for plan in buckets}
+        prepared: dict[int, Bucket] = {}
+        for plan in buckets:
+            if plan.profile not in prepared:
+                prepared[plan.profile] = Bucket(cuda, self._engine, plan, window_rows)
+        self.buckets = {plan.bucket: prepared[plan.profile] for plan in buckets}
         self._sizes = sorted(self.buckets)
         self._poison = np.full((max(b.run_size for b in self.buckets.values()), N_OUTPUTS), np.nan, np.float32)
 
@@ -118,7 +122,7 @@ class LoadedPlan:
 
     def close(self) -> None:
         """Free the buckets, then the engine."""
-        for bucket in self.buckets.values():
+        for bucket in set(self.buckets.values()):
             bucket.close()
         self.buckets.clear()
         del self._engine
