@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tickwire.errors import TickwireError
+from tickwire.errors import ConfigError, TickwireError
 from tickwire_models.engine_cli import build_command, quantise, validate
 from tickwire_models.model_ci import ci
 from tickwire_models.registry_cli import gc, list_models, publish, rollback, show
@@ -36,9 +36,10 @@ def model_group() -> None:
 def train(name: str, out: Path, data: Path, seed: int, epochs: int | None) -> None:
     """Train on recorded captures, judge on held-out time, export to ONNX, publish."""
     try:
-        import torch  # noqa: F401 - only to say what is missing before minutes are spent on data
+        import matplotlib  # noqa: F401 - only to say what is missing before minutes are spent on data
+        import torch  # noqa: F401 - the same
     except ImportError as error:
-        raise click.ClickException("training needs PyTorch: pip install 'tickwire[train]'") from error
+        raise ConfigError(f"training needs {error.name}: pip install 'tickwire[train]'") from error
     from tickwire_models.recipe import load_samples, make_model
     from tickwire_models.split import SplitRule
     from tickwire_models.training import TrainingSettings

@@ -1,4 +1,4 @@
-"""Export to ONNX, and the proof that ONNX Runtime gives what PyTorch gives."""
+"""Export to ONNX, and the proof that ONNX Runtime gives what PyTorch gives in every bucket and position."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import io
 import warnings
 
 import numpy as np
-import onnxruntime as ort
 import torch
 
 from tickwire.errors import EngineError
 from tickwire.records import N_FEATURES
+from tickwire_inference.engines.plan import INPUT, OUTPUT
+from tickwire_inference.layouts import BUCKETS
 from tickwire_models.architecture import WINDOW_ROWS, Network
+from tickwire_models.graph_contract import check_graph, open_graph
 
 OPSET = 17
-BATCHES = (1, 2, 3, 4, 8, 16)
+BATCHES = (*BUCKETS, 3)
+"""What inference runs, and a size that it never runs: no batch is built in."""
 TOLERANCE = 1e-5
 """Largest difference of a probability between PyTorch and ONNX Runtime, FP32 both."""
 MAX_BYTES = 2_000_000
@@ -24,7 +27,7 @@ def to_onnx(network: Network) -> bytes:
     """Return the network as an ONNX file: `rows` float32 (batch, T, F) to `probabilities` float32 (batch, 3).
 
     Raises:
-        EngineError: The file is larger than 2 MB, or ONNX Runtime computes something else.
+        EngineError: The file is larger than 2 MB, has a batch size built in, or ONNX Runtime computes something else.
     """
     network.eval()
     sample = torch.zeros(2, WINDOW_ROWS, N_FEATURES)
@@ -36,15 +39,16 @@ def to_onnx(network: Network) -> bytes:
             network,
             (sample,),
             buffer,  # type: ignore[arg-type]
-            input_names=["rows"],
-            output_names=["probabilities"],
-            dynamic_axes={"rows": {0: "batch"}, "probabilities": {0: "batch"}},
+            input_names=[INPUT],
+            output_names=[OUTPUT],
+            dynamic_axes={INPUT: {0: "batch"}, OUTPUT: {0: "batch"}},
             opset_version=OPSET,
             dynamo=False,
         )
     onnx = buffer.getvalue()
     if len(onnx) > MAX_BYTES:
         raise EngineError(f"exported model: must be at most {MAX_BYTES} bytes, is {len(onnx)}")
+    check_graph(onnx, WINDOW_ROWS, "exported model")
     check(network, onnx)
     return onnx
 
@@ -55,14 +59,14 @@ def check(network: Network, onnx: bytes) -> float:
     Raises:
         EngineError: They differ by more than `TOLERANCE`; names batch and row.
     """
-    session = ort.InferenceSession(onnx, providers=["CPUExecutionProvider"])
+    session = open_graph(onnx, "exported model")
     dice = np.random.default_rng(0)
     worst = 0.0
     for batch in BATCHES:
         rows = (dice.standard_normal((batch, WINDOW_ROWS, N_FEATURES)) * 3).astype(np.float32)
         with torch.no_grad():
             expected = network(torch.from_numpy(rows)).numpy()
-        found = session.run(["probabilities"], {"rows": rows})[0]
+        found = session.run([OUTPUT], {INPUT: rows})[0]
         difference = np.abs(found - expected).max(axis=1)
         if found.shape != expected.shape or not difference.max() <= TOLERANCE:
             raise EngineError(

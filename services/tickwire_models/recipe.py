@@ -24,12 +24,14 @@ from tickwire_models.export import OPSET, to_onnx
 from tickwire_models.labels import CLASS_NAMES, choose_threshold
 from tickwire_models.metrics import judge
 from tickwire_models.normalisation import fit
-from tickwire_models.publishing import Publisher
+from tickwire_models.publishing import Publisher, write_whole
 from tickwire_models.split import TEST, TRAIN, VALIDATION, SplitRule
 from tickwire_models.training import Picked, TrainingSettings, make_network, pick, predict, train
+from tickwire_models.training_plot import TRAINING_PLOT_FILE, training_plot
 
 HORIZON_MS = 500
 VERSION = "1"
+"""Stands in the manifest until the registry gives it the next free number."""
 DEMO_SECONDS = 60.0
 """The shipped demo captures are the first minute of two of the files: nothing of it is trained on."""
 
@@ -86,7 +88,7 @@ def make_model(
     rule: SplitRule,
     progress: Callable[[int, int, float], None],
 ) -> Manifest:
-    """Train, judge, export and publish one model; return its manifest.
+    """Train, judge, export and publish one model with a picture of its training; return its manifest.
 
     Raises:
         EngineError: The export does not equal the trained network.
@@ -95,12 +97,16 @@ def make_model(
     normalisation = fit(train_rows(samples))
     training, validation, test = (pick(samples, part, threshold) for part in (TRAIN, VALIDATION, TEST))
     network = make_network(kind, normalisation, settings.seed)
-    network, history = train(network, training, validation, settings, progress)
-    metrics = _judge(predict(network, test), training, test, normalisation, settings.seed)
-    metrics["validation_log_loss_by_epoch"] = [round(value, 4) for value in history]
+    network, curve = train(network, training, validation, settings, progress)
+    probabilities = predict(network, test)
+    metrics = _judge(probabilities, training, test, normalisation, settings.seed)
+    metrics["training_log_loss_by_epoch"] = [round(value, 4) for value in curve.training]
+    metrics["validation_log_loss_by_epoch"] = [round(value, 4) for value in curve.validation]
     onnx = to_onnx(network)
     manifest = _describe(kind, samples, folder, threshold, normalisation, settings, rule, metrics, onnx)
-    Publisher(out).publish(manifest, onnx)
+    manifest = Publisher(out).publish(manifest, onnx, number=True)
+    plot = training_plot(f"{manifest.label}, held out", curve, probabilities, test.labels)
+    write_whole(out / manifest.name / manifest.version / TRAINING_PLOT_FILE, plot)
     return manifest
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from tickwire.errors import EngineError, TickwireError
 from tickwire.models import Manifest, ModelRegistry
 from tickwire.models.engine_files import EngineFiles
+from tickwire_models.graph_contract import check_graph
 from tickwire_models.publishing import Publisher
 
 models_option = click.option(
@@ -96,6 +97,7 @@ def publish(onnx: Path, manifest: Path, number: bool, models: Path) -> None:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{manifest}: must be a model's manifest: {error}") from error
     try:
+        check_graph(onnx.read_bytes(), described.window_rows, str(onnx))
         click.echo(f"{Publisher(models).publish(described, onnx.read_bytes(), number=number).label} is current")
     except TickwireError as error:
         raise click.ClickException(str(error)) from error

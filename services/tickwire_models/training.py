@@ -37,6 +37,16 @@ class TrainingSettings:
 
 
 @dataclass(frozen=True)
+class LearningCurve:
+    """Log-loss by epoch."""
+
+    training: list[float]
+    """Mean over the epoch's batches, each before its step."""
+    validation: list[float]
+    """After the epoch."""
+
+
+@dataclass(frozen=True)
 class Picked:
     """Samples of several sessions under one number each."""
 
@@ -90,8 +100,8 @@ def make_network(kind: str, normalisation: Normalisation, seed: int) -> Network:
 
 def train(
     network: Network, picked: Picked, validation: Picked, settings: TrainingSettings, progress: Progress
-) -> tuple[Network, list[float]]:
-    """Train a network in place; return its best state and the validation log-loss of each epoch."""
+) -> tuple[Network, LearningCurve]:
+    """Train a network in place; return its best state and the log-loss of each epoch."""
     torch.set_num_threads(settings.threads)
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(settings.seed)
@@ -104,11 +114,12 @@ def train(
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, settings.learning_rate * 2, total_steps=total)
     if len(validation) > settings.validation_samples:
         validation = validation.subset(np.sort(dice.permutation(len(validation))[: settings.validation_samples]))
-    history: list[float] = []
+    curve = LearningCurve([], [])
     best: tuple[float, dict[str, torch.Tensor]] | None = None
     running = 0.0
     for epoch in range(settings.epochs):
         network.train()
+        losses = []
         order = dice.permutation(len(picked))[: batches * settings.batch]
         for number in range(batches):
             chosen = picked.subset(order[number * settings.batch : (number + 1) * settings.batch])
@@ -120,16 +131,18 @@ def train(
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimiser.step()
             schedule.step()
-            running = 0.98 * running + 0.02 * float(loss.detach()) if running else float(loss.detach())
+            losses.append(float(loss.detach()))
+            running = 0.98 * running + 0.02 * losses[-1] if running else losses[-1]
             progress(epoch * batches + number + 1, total, running)
         probabilities = predict(network, validation)
         likelihood = probabilities[np.arange(len(validation)), validation.labels]
-        history.append(float(-np.log(np.maximum(likelihood, 1e-7)).mean()))
-        if best is None or history[-1] < best[0]:
-            best = (history[-1], copy.deepcopy(network.state_dict()))
+        curve.training.append(float(np.mean(losses)))
+        curve.validation.append(float(-np.log(np.maximum(likelihood, 1e-7)).mean()))
+        if best is None or curve.validation[-1] < best[0]:
+            best = (curve.validation[-1], copy.deepcopy(network.state_dict()))
     assert best is not None
     network.load_state_dict(best[1])
-    return network.eval(), history
+    return network.eval(), curve
 
 
 def predict(network: Network, picked: Picked) -> npt.NDArray[np.float32]:
