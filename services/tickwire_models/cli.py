@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tickwire.errors import ConfigError, TickwireError
+from tickwire_models.backtest_cli import backtest
 from tickwire_models.engine_cli import build_command, quantise, validate
 from tickwire_models.model_ci import ci
 from tickwire_models.registry_cli import gc, list_models, publish, rollback, show
@@ -70,5 +71,5 @@ def _progress_on(bar: Any, kind: str) -> Callable[[int, int, float], None]:
     return progress
 
 
-for command in (list_models, show, publish, rollback, gc, quantise, build_command, validate, ci):
+for command in (list_models, show, publish, rollback, gc, quantise, build_command, validate, backtest, ci):
     model_group.add_command(command)

@@ -1,0 +1,1 @@
+"""Backtests: a model's signals of a closed-loop replay, filled by hftbacktest."""
