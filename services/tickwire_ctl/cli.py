@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import tickwire
+from tickwire_ctl.anchor import anchor
 from tickwire_ctl.c_header import header
 from tickwire_ctl.compile import compile_command
 from tickwire_ctl.demo import demo
@@ -20,7 +21,7 @@ from tickwire_ctl.top import top
 from tickwire_ctl.up import up
 from tickwire_models.cli import model_group
 
-_OWN_ENDINGS = {"demo", "up", "tail"}
+_OWN_ENDINGS = {"demo", "up", "anchor", "tail"}
 """Commands that find a way out of their own when they are interrupted; the others just end."""
 
 
@@ -38,6 +39,7 @@ _COMMANDS = (
     compile_command,
     demo,
     up,
+    anchor,
     status,
     top,
     tail,
