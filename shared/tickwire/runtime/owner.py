@@ -4,13 +4,14 @@ For services that the owner does not start itself. In containers /dev/shm belong
 that outlives it goes on in memory that nobody else will ever see, and one that does not share it finds nothing there.
 
 I1  A service that follows does not start without a live owner in its /dev/shm.
-I2  Once the owner has ended, the service fails: not at once, but when the owner had time to come back, since a container
-    can only be started into the memory of one that runs.
+I2  Once the owner has ended the service fails, and its process ends only when the owner had time to come back: a
+    container can only be started into the memory of one that runs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from tickwire.errors import RingNotFoundError, TickwireError
 from tickwire.ring.segment import Segment, segment_name
@@ -47,11 +48,24 @@ class OwnerWatch:
         return self._segment.locked_by_other(OWNER_LOCK_AT)
 
     async def ended(self) -> TickwireError:
-        """Return why the service must end, once the owner has ended and had time to come back (I2)."""
-        while self.alive:
+        """Wait until the owner has ended; return why the service must, too."""
+        while True:
             await asyncio.sleep(_LOOK_EVERY_S)
-        await asyncio.sleep(OWNER_BACK_S)
+            if not self.alive:
+                break
         return TickwireError(f"prefix {self._prefix!r}: its owner must live, has ended; start again with the new one")
+
+    async def time_to_return(self, hurried: asyncio.Event) -> None:
+        """Wait as long as a successor may need, if the owner has ended or is just ending (I2).
+
+        Args:
+            hurried: Ends the wait.
+        """
+        for wait_s in (_LOOK_EVERY_S, OWNER_BACK_S):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(hurried.wait(), wait_s)
+            if self.alive or hurried.is_set():
+                return
 
     def close(self) -> None:
         """Detach."""

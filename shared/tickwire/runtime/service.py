@@ -144,9 +144,11 @@ class _Runner:
                     await service.close()
                 except Exception as error:  # noqa: BLE001 - the failure that led here is the one to report
                     log.warning("close_failed", error=repr(error))
-            if owner is not None:
-                owner.close()
             context.close()
+            if owner is not None:
+                if self._state is ServiceState.FAILED:
+                    await owner.time_to_return(self._forced)
+                owner.close()
 
     async def _follow(self, context: ServiceContext[Any], owner: OwnerWatch) -> None:
         context.fail(await owner.ended())
