@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-os.environ["ORT_DISABLE_TELEMETRY"] = (
-    "1"  # recent releases report to their vendor unless it is set at the import
-)
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # recent releases report to their vendor unless it is set at the import
 import onnxruntime
 
 from tickwire.errors import EngineError
