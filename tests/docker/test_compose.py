@@ -91,7 +91,7 @@ def test_strategy_of_another_user_reads_signals_and_removes_nothing(stack):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_part_killed_comes_back_healthy_and_the_others_go_on(stack, part):
-    """kill -9 of a part's process: a new one, healthy; no other part restarts; signals flow again."""
+    """Killed with SIGKILL, a part is followed by a new one, healthy; no other part restarts; signals flow again."""
     before = stack.states()
     os.kill(before[part].main_pid, signal.SIGKILL)
     eventually(lambda: stack.recovered(part, before[part]), HEALTHY_WITHIN_S, f"{part} healthy again")
