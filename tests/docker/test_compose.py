@@ -89,9 +89,56 @@ def test_strategy_of_another_user_reads_signals_and_removes_nothing(stack):
     assert stack.execute("shm", "ls", "/dev/shm") == before
 
 
+WITNESS = """
+import json, signal
+from tickwire.client import Lapped, SignalReader
+ended = []
+signal.signal(signal.SIGTERM, lambda *_: ended.append(1))
+seen = {"got": 0, "told": 0, "missing": 0, "stopped": False}
+with SignalReader() as reader:
+    last = None
+    print("reading", flush=True)
+    while not ended and not reader.stopped:
+        batch = reader.poll() if reader.wait(timeout_s=0.2) else None
+        if isinstance(batch, Lapped):
+            seen["told"] += batch.lost
+            last = None
+        elif batch is not None and len(batch.records):
+            sequences = batch.records["sequence"].astype("int64").tolist()
+            if last is not None:
+                seen["missing"] += sequences[-1] - last - len(sequences)
+            last = sequences[-1]
+            seen["got"] += len(sequences)
+    seen["stopped"] = reader.stopped
+print(json.dumps(seen))
+"""
+
+
+@pytest.fixture
+def witness(stack):
+    """A strategy that reads all along; ended, it says what it saw."""
+    name = "tickwire-witness"
+    stack.compose("run", "--detach", "--name", name, "strategy", "python", "-c", WITNESS)
+    eventually(lambda: "reading" in docker("logs", name), HEALTHY_WITHIN_S, "the strategy reads")
+
+    def ended() -> dict:
+        docker("stop", name)
+        return json.loads(docker("logs", name).splitlines()[-1])
+
+    yield ended
+    docker("rm", "--force", name)
+
+
+def docker(*arguments: str) -> str:
+    return subprocess.run(["docker", *arguments], check=True, capture_output=True, text=True, timeout=60).stdout
+
+
 @pytest.mark.parametrize("part", PARTS)
-def test_part_killed_comes_back_healthy_and_the_others_go_on(stack, part):
-    """Killed with SIGKILL, a part is followed by a new one, healthy; no other part restarts; signals flow again."""
+def test_part_killed_comes_back_healthy_and_the_others_go_on(stack, witness, part):
+    """Killed with SIGKILL, a part is followed by a new one, healthy; no other part restarts; signals flow again.
+
+    A strategy that reads all along keeps its place in the ring, and no signal is missing without being told.
+    """
     before = stack.states()
     os.kill(before[part].main_pid, signal.SIGKILL)
     eventually(lambda: stack.recovered(part, before[part]), HEALTHY_WITHIN_S, f"{part} healthy again")
@@ -101,6 +148,9 @@ def test_part_killed_comes_back_healthy_and_the_others_go_on(stack, part):
         assert changed == (name == part), name
     published = stack.signals_published()
     eventually(lambda: stack.signals_published() > published, HEALTHY_WITHIN_S, "signals published again")
+    seen = witness()
+    assert seen["got"] > 0
+    assert (seen["missing"], seen["told"], seen["stopped"]) == (0, 0, False)
 
 
 @pytest.mark.parametrize("how", ["killed", "restarted"])
@@ -110,7 +160,7 @@ def test_anchor_gone_takes_the_parts_along_into_its_new_memory(stack, how):
     if how == "killed":
         os.kill(before["shm"].main_pid, signal.SIGKILL)
     else:
-        subprocess.run(["docker", "restart", before["shm"].id], check=True, capture_output=True, timeout=120)
+        docker("restart", before["shm"].id)
     for part in ("shm", *PARTS):
         eventually(lambda part=part: stack.recovered(part, before[part]), HEALTHY_WITHIN_S, f"{part} healthy again")
     test_stack_parts_see_the_same_segments_of_one_user(stack)
@@ -144,5 +194,4 @@ def test_stack_down_leaves_nothing(stack):
     assert not any(each in Path("/proc/self/mounts").read_text() for each in ids)
     stack.compose("down", "--volumes")
     assert stack.compose("ps", "--all", "--quiet").strip() == ""
-    networks = subprocess.run(["docker", "network", "ls"], capture_output=True, text=True, check=True).stdout
-    assert "tickwire" not in networks
+    assert "tickwire" not in docker("network", "ls")
