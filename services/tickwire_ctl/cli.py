@@ -6,6 +6,7 @@ import click
 
 import tickwire
 from tickwire_ctl.activate import activate
+from tickwire_ctl.anchor import anchor
 from tickwire_ctl.c_header import header
 from tickwire_ctl.compile import compile_command
 from tickwire_ctl.demo import demo
@@ -21,7 +22,7 @@ from tickwire_ctl.top import top
 from tickwire_ctl.up import up
 from tickwire_models.cli import model_group
 
-_OWN_ENDINGS = {"demo", "up", "tail"}
+_OWN_ENDINGS = {"demo", "up", "anchor", "tail"}
 """Commands that find a way out of their own when they are interrupted; the others just end."""
 
 
@@ -39,6 +40,7 @@ _COMMANDS = (
     compile_command,
     demo,
     up,
+    anchor,
     status,
     top,
     tail,

@@ -12,13 +12,13 @@ from tickwire.records import SymbolTable
 from tickwire.ring.header import create_ring, request_stop
 from tickwire.ring.segment import Segment, list_segments, segment_name, unlink
 from tickwire.ring.symbol_segment import publish_symbols
+from tickwire.runtime.owner import OWNER_LOCK_AT, OWNER_NAME
 from tickwire.topology import RINGS
 from tickwire.windows.header import open_or_create
 
 OWNER_MAGIC = int.from_bytes(b"TWOWNR01", "little")
 _OWNER_BYTES = 64
 _OWNER_MODE = 0o640
-_LOCK_AT = 8
 _PID_AT = 16
 
 
@@ -68,12 +68,12 @@ class PrefixOwner:
 def owner_pid(prefix: str) -> int | None:
     """Return the process id of the live `tickwire up` of a prefix, None if there is none (or it only just starts)."""
     try:
-        segment = Segment.open(segment_name(prefix, "owner"), writable=False)
+        segment = Segment.open(segment_name(prefix, OWNER_NAME), writable=False)
     except RingNotFoundError:
         return None
     try:
         pid = int(segment.array(np.uint64, _PID_AT, 1)[0])
-        return pid if pid != 0 and segment.locked_by_other(_LOCK_AT) else None
+        return pid if pid != 0 and segment.locked_by_other(OWNER_LOCK_AT) else None
     finally:
         segment.close()
 
@@ -82,7 +82,7 @@ def live_segments(prefix: str) -> list[str]:
     """Return the segments of a prefix on which somebody holds a liveness lock, the owner's own left out."""
     alive = []
     for name in list_segments(prefix):
-        if name == segment_name(prefix, "owner"):
+        if name == segment_name(prefix, OWNER_NAME):
             continue
         try:
             segment = Segment.open(name, writable=False)
@@ -102,7 +102,7 @@ def take_prefix(prefix: str) -> Segment:
     Raises:
         RingError: A live process has the prefix, or this user may not take it.
     """
-    name = segment_name(prefix, "owner")
+    name = segment_name(prefix, OWNER_NAME)
 
     def fill(segment: Segment) -> None:
         segment.array(np.uint64, 0, 1)[0] = OWNER_MAGIC
@@ -117,7 +117,7 @@ def take_prefix(prefix: str) -> Segment:
         if segment.size < _OWNER_BYTES or int(segment.array(np.uint64, 0, 1)[0]) != OWNER_MAGIC:
             segment.close()
             raise RingError(f"segment {name!r}: must be Tickwire's, is something else; use another prefix")
-        if not segment.try_lock(_LOCK_AT):
+        if not segment.try_lock(OWNER_LOCK_AT):
             pid = int(segment.array(np.uint64, _PID_AT, 1)[0])
             segment.close()
             raise RingError(

@@ -88,6 +88,7 @@ def error_of(result: Result) -> str:
 COMMANDS = [
     "demo",
     "up",
+    "anchor",
     "status",
     "top",
     "tail",

@@ -6,11 +6,14 @@ I2  Nothing is allocated or copied by a run: input and output are bound to the e
 
 from __future__ import annotations
 
+import os
 import time
 from bisect import bisect_left
 from typing import Any
 
 import numpy as np
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # recent releases report to their vendor unless it is set at the import
 import onnxruntime
 
 from tickwire.errors import EngineError

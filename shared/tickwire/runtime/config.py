@@ -46,6 +46,8 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     lock_memory: bool | Literal["auto"] = "auto"
     """Keep all pages in RAM: false never, "auto" where it is permitted, true also warns where it is not."""
 
+    follow_owner: bool = False
+    """Need the owner of the segments (`tickwire anchor`) alive at the start, and fail when it has ended."""
     endpoints: dict[
         Literal["ingest", "features", "inference", "router"], Annotated[str, Meta(pattern=ENDPOINT_PATTERN)]
     ] = {}

@@ -14,6 +14,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -26,6 +27,7 @@ from tickwire.runtime.endpoints import Endpoints, open_endpoints
 from tickwire.runtime.lifecycle import ServiceState, advance
 from tickwire.runtime.log import LogWriter, configure
 from tickwire.runtime.memory import lock_memory
+from tickwire.runtime.owner import OwnerWatch
 from tickwire.runtime.parent import follow_parent
 from tickwire.runtime.pinning import pin
 from tickwire.runtime.realtime import check_fifo
@@ -106,7 +108,11 @@ class _Runner:
         context.tasks.spawn("heartbeat", context.beat)
         service: Service | None = None
         endpoints: Endpoints | None = None
+        owner: OwnerWatch | None = None
         try:
+            if self._run.table.follow_owner:
+                owner = OwnerWatch(self._run.prefix)
+                context.tasks.spawn("owner", partial(self._follow, context, owner))
             endpoints = await open_endpoints(context)
             service = self._factory(context)  # type: ignore[call-arg]
             await self._unless_stopped(context, service.start())
@@ -139,6 +145,14 @@ class _Runner:
                 except Exception as error:  # noqa: BLE001 - the failure that led here is the one to report
                     log.warning("close_failed", error=repr(error))
             context.close()
+            if owner is not None:
+                if self._state is ServiceState.FAILED:
+                    await owner.time_to_return(self._forced)
+                owner.close()
+
+    async def _follow(self, context: ServiceContext[Any], owner: OwnerWatch) -> None:
+        context.fail(await owner.ended())
+        await asyncio.Event().wait()  # the failure ends this task
 
     def _enter(self, context: ServiceContext[Any], state: ServiceState) -> None:
         self._state = advance(self._state, state)
