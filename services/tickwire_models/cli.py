@@ -9,15 +9,26 @@ from typing import Any
 import click
 
 from tickwire.errors import ConfigError, TickwireError
-from tickwire_models.backtest_cli import backtest
-from tickwire_models.engine_cli import build_command, quantise, validate
-from tickwire_models.model_ci import ci
-from tickwire_models.registry_cli import gc, list_models, publish, rollback, show
+from tickwire_models.lazy_group import LazyGroup
 
 NAMES = ("transformer", "lstm")
 
 
-@click.group(name="model")
+_PLACES = {
+    "list": "tickwire_models.registry_cli:list_models",
+    "show": "tickwire_models.registry_cli:show",
+    "publish": "tickwire_models.registry_cli:publish",
+    "rollback": "tickwire_models.registry_cli:rollback",
+    "gc": "tickwire_models.registry_cli:gc",
+    "quantise": "tickwire_models.engine_cli:quantise",
+    "build": "tickwire_models.engine_cli:build_command",
+    "validate": "tickwire_models.engine_cli:validate",
+    "backtest": "tickwire_models.backtest_cli:backtest",
+    "ci": "tickwire_models.model_ci:ci",
+}
+
+
+@click.group(name="model", cls=LazyGroup, places=_PLACES)
 def model_group() -> None:
     """Train, publish, quantise, build and judge models."""
 
@@ -69,7 +80,3 @@ def _progress_on(bar: Any, kind: str) -> Callable[[int, int, float], None]:
         bar.update(done - bar.pos)
 
     return progress
-
-
-for command in (list_models, show, publish, rollback, gc, quantise, build_command, validate, backtest, ci):
-    model_group.add_command(command)

@@ -91,7 +91,7 @@ class Publisher:
         self._require(home)
         with self._locked(home):
             kept = {_word(home / CURRENT_FILE), _word(home / PREVIOUS_FILE)}
-            by_age = sorted(self._versions(home), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+            by_age = sorted(self._versions(home), key=_published_ns, reverse=True)
             going = [path for path in by_age[keep:] if path.name not in kept]
             for path in (*going, *home.glob(f"{_LEFTOVER}*")):
                 doomed = path.rename(home / f"{_LEFTOVER}gone-{path.name}")  # no reader finds half a version
@@ -100,7 +100,7 @@ class Publisher:
 
     def versions(self, name: str) -> list[str]:
         """Return all versions, oldest first."""
-        return [path.name for path in sorted(self._versions(self._folder / name), key=lambda p: p.stat().st_mtime_ns)]
+        return [path.name for path in sorted(self._versions(self._folder / name), key=_published_ns)]
 
     def names(self) -> list[str]:
         """Return all models, sorted."""
@@ -165,9 +165,9 @@ class Publisher:
         before = _word(home / CURRENT_FILE)
         if before == version:
             return
+        write_whole(home / CURRENT_FILE, f"{version}\n".encode())
         if before is not None:
             write_whole(home / PREVIOUS_FILE, f"{before}\n".encode())
-        write_whole(home / CURRENT_FILE, f"{version}\n".encode())
         _sync(home)
 
 
@@ -179,6 +179,14 @@ def write_whole(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+
+
+# The folder's own time changes when a precision or an engine is added.
+def _published_ns(version: Path) -> int:
+    try:
+        return (version / MANIFEST_FILE).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _word(path: Path) -> str | None:

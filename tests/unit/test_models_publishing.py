@@ -48,6 +48,17 @@ def test_publish_makes_it_current_and_remembers_the_previous_one(tmp_path, templ
         publisher.rollback("nobody")
 
 
+def test_gc_goes_by_when_a_version_was_published(tmp_path, template):
+    """A precision added to an old version does not make it a new one."""
+    manifest, onnx = template
+    publisher = Publisher(tmp_path / "r")
+    for version in ("1", "2", "3", "4"):
+        publisher.publish(version_of(manifest, version), onnx)
+    (tmp_path / "r" / "test" / "1" / "model.fp16.onnx").write_bytes(b"x")
+    assert publisher.versions("test") == ["1", "2", "3", "4"]
+    assert publisher.gc("test", 2) == ["2", "1"]
+
+
 def test_publish_existing_version_with_other_content_is_refused(tmp_path, template):
     """I2: the same again is nothing new, other content is an error that names the file."""
     manifest, onnx = template

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 
+import click
 import onnx
 import pytest
 from click.testing import CliRunner
@@ -73,3 +75,23 @@ def test_publish_wrong_input_is_refused_and_changes_nothing(tmp_path, made):
         assert not ModelRegistry(registry)._folder.joinpath("test", "current").exists()
     for command in (("rollback", "test"), ("gc", "nobody"), ("show", "nobody")):
         assert model(*command, "--models", registry).exit_code == 1
+
+
+def test_commands_whose_libraries_are_missing_say_so_and_break_nothing(monkeypatch):
+    """An install without the extra `models`: help lists every command, the others work, these name what they need."""
+    real = importlib.import_module
+
+    def without_onnx(name, *rest):
+        if name == "tickwire_models.engine_cli":
+            raise ModuleNotFoundError("No module named 'onnx'", name="onnx")
+        return real(name, *rest)
+
+    monkeypatch.setattr(importlib, "import_module", without_onnx)
+    context = click.Context(model_group)
+    helps = {name: model_group.get_command(context, name).help for name in model_group.list_commands(context)}
+    assert "needs onnx" in helps["build"]
+    assert "needs" not in helps["list"]
+    assert model("list", "--models", "nowhere").exit_code == 0
+    refused = model("build", "transformer", "--precision", "fp16")
+    assert refused.exit_code == 1
+    assert "pip install 'tickwire[models]'" in refused.output
