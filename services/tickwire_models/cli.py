@@ -28,7 +28,7 @@ _PLACES = {
 }
 
 
-@click.group(name="model", cls=LazyGroup, places=_PLACES)
+@click.group(name="model", cls=LazyGroup, places=_PLACES, context_settings={"help_option_names": ["-h", "--help"]})
 def model_group() -> None:
     """Train, publish, quantise, build and judge models."""
 
