@@ -22,11 +22,15 @@ from tickwire.runtime import ServiceState, StatsReader
 from tickwire.topology import ROWS, TICKS
 from tickwire.windows import WindowFault, WindowReader, WindowRows
 from tickwire_features.offline import rows_from_ticks
+from tickwire_ingest.offline import read_ticks
+from tickwire_models.dataset import read_session, rows_of, to_rows
+from tickwire_models.sessions import DEMO_SESSIONS
 
 N_SYMBOLS = 3
 SYMBOLS = SymbolTable(
     Instrument(venue="v", name=f"S{i}", price_increment="0.01", quantity_increment="1") for i in range(N_SYMBOLS)
 )
+CAPTURES = Path(__file__).parents[2] / "deploy" / "captures"
 WATCHDOG_S = 120.0
 STAMPS = ("sequence", "publish_mono_ns", "tick_mono_ns", "feature_mono_ns")
 """Fields that say when this run did it; the last three of them monotonic."""
@@ -217,6 +221,33 @@ def test_online_rows_equal_offline_rows_bit_for_bit(surroundings):
     assert stats.per_symbol("rows").tolist() == [int((rows["symbol_id"] == i).sum()) for i in range(N_SYMBOLS)]
     assert stats.histogram("tick_to_row").count == len(rows)
     stats.close()
+
+
+def test_online_rows_of_a_whole_capture_are_those_a_model_is_trained_on(surroundings):
+    """F5: every row of a recording through the process equals the one of the training set: features, mid, run, time."""
+    session = DEMO_SESSIONS[0]
+    trained = read_session(session, CAPTURES, 500)
+    ticks = np.concatenate(list(read_ticks(session.captures, SymbolTable([session.instrument]), folder=CAPTURES)))
+    chunks = [ticks[first : first + 2_000] for first in range(0, len(ticks), 2_000)]
+    taken: list[int] = []  # numbers of the chunks that the offline builder has asked for
+    counts = [0] * len(chunks)
+    for offline in rows_from_ticks((taken.append(i) or chunk for i, chunk in enumerate(chunks)), N_SYMBOLS):
+        counts[taken[-1]] += len(offline)
+    process = surroundings.start()
+    online = []
+    for chunk, count in zip(chunks, counts, strict=True):
+        surroundings.publish(chunk)
+        if count:
+            online.append(surroundings.take(count))  # as it comes: the rows ring is lossy
+    found = to_rows(trained.label, rows_of(np.concatenate(online)), 500)
+    assert len(found.mid) == len(trained.mid) > 10_000
+    assert found.features.tobytes() == trained.features.tobytes()
+    assert (found.mid == trained.mid).all()
+    assert (found.receive_time_ns == trained.receive_time_ns).all()
+    assert (found.usable == trained.usable).all()
+    # A started process has one invalidation a symbol behind it: its runs have the same borders, not the same numbers.
+    assert ((np.diff(found.run) != 0) == (np.diff(trained.run) != 0)).all()
+    assert process.end() == 0
 
 
 def test_killed_process_restarts_windows_and_goes_on_behind_head(surroundings):

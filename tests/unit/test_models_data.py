@@ -118,6 +118,37 @@ def test_split_parts_share_neither_rows_nor_labels(seed):
     assert (parts == NONE).any()
 
 
+def test_split_purges_the_horizon_and_the_window_at_each_border():
+    """F7: the last 500 ms before a border are in no part, nor is what looks back over it or into the embargo."""
+    times = np.arange(0, 100_000, 10)
+    rule = SplitRule(train=0.6, validation=0.2, embargo_ns=500 * MS)
+    samples = to_samples(to_rows("a", rows_at(times, np.full(len(times), 9)), T), T, HORIZON, rule)
+    newest_ms = times[samples.newest]
+    last_ms, window_ms = int(times[-1]), (T - 1) * 10
+    first, second = int(last_ms * 0.6), int(last_ms * 0.8)
+    ends = {TRAIN: (window_ms, first - 500), VALIDATION: (first + 500 + window_ms, second - 500)}
+    ends[TEST] = (second + 500 + window_ms, last_ms - 500)
+    for part, (lowest, highest) in ends.items():
+        assert newest_ms[samples.part == part].min() in range(lowest, lowest + 20)
+        assert newest_ms[samples.part == part].max() in range(highest - 20, highest + 1)
+    assert set(newest_ms[samples.part == NONE] // 1000) == {59, 60, 79, 80}
+
+
+def test_sessions_that_follow_one_another_share_no_label():
+    """F7: the end of a session has no label although the next session's rows would give one; no window spans both."""
+    times = np.arange(0, 2000, 10)
+    parts = [rows_at(times, np.full(200, 100)), rows_at(times + 2000, np.full(200, 150))]
+    whole = np.concatenate(parts)
+    whole["row_sequence"] = np.arange(1, 401)
+    whole["valid_from"] = np.where(np.arange(400) < 200, 1, 201)
+    samples = to_samples(to_rows("a", whole, T), T, HORIZON, SplitRule())
+    assert (samples.moves == 0).all()  # the jump between the sessions is nobody's label
+    assert samples.newest.tolist() == list(range(T - 1, 150)) + list(range(200 + T - 1, 350))
+    windows = windows_of(samples.rows, samples.newest, T)
+    assert all(len(set(samples.rows.run[i - T + 1 : i + 1])) == 1 for i in samples.newest)
+    assert len(windows) == len(samples.newest)
+
+
 def test_normalisation_is_fitted_on_training_rows_only():
     """Validation and test rows leave no trace in centre and scale; constant columns stay finite."""
     records = rows_at(np.arange(2000) * 10, 1000 + np.arange(2000) % 7)
