@@ -22,9 +22,9 @@ from tickwire.runtime import ServiceState, StatsReader
 from tickwire.topology import ROWS, TICKS
 from tickwire.windows import WindowFault, WindowReader, WindowRows
 from tickwire_features.offline import rows_from_ticks
+from tickwire_ingest.config import CaptureConfig
 from tickwire_ingest.offline import read_ticks
-from tickwire_models.dataset import read_session, rows_of, to_rows
-from tickwire_models.sessions import DEMO_SESSIONS
+from tickwire_models.dataset import Session, read_session, rows_of, to_rows
 
 N_SYMBOLS = 3
 SYMBOLS = SymbolTable(
@@ -225,7 +225,9 @@ def test_online_rows_equal_offline_rows_bit_for_bit(surroundings):
 
 def test_online_rows_of_a_whole_capture_are_those_a_model_is_trained_on(surroundings):
     """F5: every row of a recording through the process equals the one of the training set: features, mid, run, time."""
-    session = DEMO_SESSIONS[0]
+    instrument = Instrument(venue="binance_usdm", name="BTCUSDT", price_increment="0.1", quantity_increment="0.001")
+    capture = CaptureConfig(path="usdm_btcusdt_20240808_first60s.gz", format="binance_usdm")
+    session = Session(instrument, (capture,))
     trained = read_session(session, CAPTURES, 500)
     ticks = np.concatenate(list(read_ticks(session.captures, SymbolTable([session.instrument]), folder=CAPTURES)))
     chunks = [ticks[first : first + 2_000] for first in range(0, len(ticks), 2_000)]
