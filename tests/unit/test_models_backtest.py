@@ -53,6 +53,9 @@ def test_events_rebuild_the_book_of_the_ticks():
     assert (np.diff(events["local_ts"]) >= 0).all()
     assert (np.diff(events["exch_ts"]) >= 0).all()
     assert (events["exch_ts"] <= events["local_ts"]).all()
+    latency_ns = events["local_ts"] - events["exch_ts"]  # this venue's clock is ahead: it must not come out as none
+    assert latency_ns.min() == 0
+    assert np.median(latency_ns) > 100_000
     kinds = events["ev"] & 0xFF
     assert (kinds == TRADE_EVENT).sum() > 2000
     books: dict[int, dict[float, float]] = {BUY_EVENT: {}, SELL_EVENT: {}}

@@ -46,8 +46,9 @@ _KINDS = {
 def to_events(chunks: Iterable[RecordArray], instrument: Instrument, symbol_id: int) -> npt.NDArray[np.void]:
     """Return one symbol's ticks as events, in order of receive time.
 
-    `local_ts` is the receive time; `exch_ts` the venue's, made to run forwards and never after the receipt, since venue
-    clocks are seconds off. Quotes are left out: the book comes from levels.
+    `local_ts` is the receive time; `exch_ts` the venue's, made to run forwards. A venue's clock may be seconds ahead
+    (one capture's is 1.27 s): it is set back until no event is received before it happened, so that feed latencies
+    are what they are beyond the shortest one. Quotes are left out: the book comes from levels.
     """
     ticks = np.concatenate([chunk[chunk["symbol_id"] == symbol_id] for chunk in chunks])
     ticks = ticks[np.isin(ticks["kind"], list(_KINDS))]
@@ -60,7 +61,8 @@ def to_events(chunks: Iterable[RecordArray], instrument: Instrument, symbol_id: 
     local_ns = np.maximum.accumulate(ticks["receive_time_ns"])
     venue_ns = np.where(ticks["venue_time_ns"] > 0, ticks["venue_time_ns"], local_ns)
     events["local_ts"] = local_ns
-    events["exch_ts"] = np.maximum.accumulate(np.minimum(venue_ns, local_ns))
+    lead_ns = max(int((venue_ns - local_ns).max(initial=0)), 0)
+    events["exch_ts"] = np.maximum.accumulate(np.minimum(venue_ns - lead_ns, local_ns))
     events["px"] = ticks["price_units"] * float(instrument.price_increment)
     events["qty"] = ticks["quantity_units"] * float(instrument.quantity_increment)
     return events
